@@ -21,9 +21,8 @@ from mixedgm.path.evidence import Choice
 from mixedgm.path.path import solve_path
 from mixedgm.path.recipe import Recipe
 from mixedgm.path.task import prepare
-from mixedgm.table.any_table import parts_of
 from mixedgm.table.encode import Design, learn
-from mixedgm.table.parted import PartedDesign, learn_parts
+from mixedgm.table.parted import PartedDesign, learn_parts, parts_of
 
 ROWS = {
     "full": (1_000_000, 100_000_000),

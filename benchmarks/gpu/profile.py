@@ -85,7 +85,7 @@ class Stopwatch:
 
 def _last_coefficients(path: Path) -> Any:
     """What rows are told at the last lam, of its edges only."""
-    from mixedgm.objective.softmax_terms import softmax_coefficients
+    from mixedgm.objective.pseudolikelihood import softmax_coefficients
 
     groups, own = path.points[-1].groups, path.points[-1].terms
     small = path.layout.restrict(groups)

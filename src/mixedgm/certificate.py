@@ -17,11 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from mixedgm.blas import single_threaded_blas
 from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.model.pair_weights import PairWeights
 from mixedgm.table.encode import Design
 from mixedgm.table.parted import PartedDesign
+from mixedgm.threads import single_threaded_blas
 
 __all__ = ["ROUNDING", "Claim", "Standardised", "kkt"]
 

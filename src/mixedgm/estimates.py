@@ -28,12 +28,11 @@ from mixedgm.path.rounds import AtLam, Settled, Unpenalised
 from mixedgm.path.task import Task, observed_levels
 from mixedgm.printable import few, quoted
 from mixedgm.report import FitReport
-from mixedgm.rows.threads import single_threaded_blas
-from mixedgm.solve.account import Account, Certificate, Cost
-from mixedgm.solve.loop import Status
+from mixedgm.solve.loop import Account, Certificate, Cost, Status
 from mixedgm.solve.working_set import Solution, Start, solve
 from mixedgm.table.encode import Design
 from mixedgm.table.parted import PartedDesign
+from mixedgm.threads import single_threaded_blas
 
 
 @dataclass(frozen=True, eq=False)

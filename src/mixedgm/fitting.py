@@ -46,10 +46,9 @@ from mixedgm.report import Completion
 from mixedgm.rows.arrays import arrays_on
 from mixedgm.rows.contract import Moments
 from mixedgm.table import as_frame, learn
-from mixedgm.table.any_table import parts_of
 from mixedgm.table.encode import Design
 from mixedgm.table.gaps import Gaps, learn_gaps
-from mixedgm.table.parted import PartedDesign, Reader, learn_parts
+from mixedgm.table.parted import PartedDesign, Reader, learn_parts, parts_of
 from mixedgm.table.read import with_weights
 from mixedgm.table.schema import Schema
 

@@ -15,11 +15,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from mixedgm.blas import single_threaded_blas
 from mixedgm.checkpoint import Checkpoint, Outcome, Record
 from mixedgm.errors import MixedGMError, ParameterError
 from mixedgm.parameters import ensure, is_integer
 from mixedgm.progress import track
+from mixedgm.threads import single_threaded_blas
 
 T = TypeVar("T")
 RandomState = int | None | np.random.Generator | np.random.RandomState | np.random.SeedSequence

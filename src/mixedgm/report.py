@@ -9,7 +9,7 @@ import numpy as np
 from mixedgm.model.layout import Floats
 from mixedgm.path.recipe import Lam
 from mixedgm.printable import number_of, rows
-from mixedgm.solve.account import Account, Certificate, Cost
+from mixedgm.solve.loop import Account, Certificate, Cost
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Tasks -> their results, from one pool of threads.
+"""Tasks -> their results, from one pool of threads; BLAS with one thread for sums in them.
 
 Nothing is added up across tasks, so that results do not depend on the number of threads.
 """
@@ -6,16 +6,60 @@ Nothing is added up across tasks, so that results do not depend on the number of
 from __future__ import annotations
 
 import os
+import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import partial
+from functools import cache, partial
 from itertools import pairwise
-from typing import TypeVar
+from typing import Any, TypeVar
 
-__all__ = ["over_range", "run_all", "run_some", "threads_for", "using_threads"]
+__all__ = [
+    "over_range",
+    "run_all",
+    "run_some",
+    "single_threaded_blas",
+    "threads_for",
+    "using_threads",
+]
+
+
+_lock = threading.Lock()
+_holders: list[Any] = []
+_count = 0
+
+
+@cache
+def _controller() -> Any:
+    import scipy.linalg.cython_blas  # noqa: F401  (Numba multiplies by this one; load it first)
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
+
+
+@contextmanager
+def single_threaded_blas() -> Iterator[None]:
+    """Let BLAS use one thread: several would compete for the cores, and add in another order.
+
+    The limit holds for the whole process: the first thread sets it, the last one lifts it.
+    """
+    global _count
+    with _lock:
+        if _count == 0:
+            _holders.append(_controller().limit(limits=1, user_api="blas"))
+            _holders[-1].__enter__()
+        _count += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _count -= 1
+            if _count == 0:
+                while _holders:
+                    _holders.pop().__exit__(None, None, None)
+
 
 T = TypeVar("T")
 

@@ -7,7 +7,7 @@ from mixedgm.errors import ParameterError
 from mixedgm.fitted import FitReport, FittedModel
 from mixedgm.model.nodes import Nodes
 from mixedgm.model.params import Params
-from mixedgm.solve.account import Certificate, Cost
+from mixedgm.solve.loop import Certificate, Cost
 from mixedgm.table.encode import Design
 from mixedgm.table.schema import Column, Schema
 

@@ -27,8 +27,7 @@ from mixedgm.model.margins import Margins, NodeTerms
 from mixedgm.model.nodes import Nodes
 from mixedgm.model.params import Params, Units
 from mixedgm.path.path import Path, PathPoint
-from mixedgm.solve.account import Certificate, Cost
-from mixedgm.solve.loop import Status, TraceRow
+from mixedgm.solve.loop import Certificate, Cost, Status, TraceRow
 from mixedgm.store import FORMAT_VERSION, load, save
 from mixedgm.store.validation import COST
 from mixedgm.table.schema import Column, Schema

@@ -18,8 +18,7 @@ from mixedgm.fitted import FitReport, FittedModel
 from mixedgm.model.layout import Layout
 from mixedgm.model.params import Params, Units
 from mixedgm.path.path import Path, PathPoint
-from mixedgm.solve.account import Certificate, Cost
-from mixedgm.solve.loop import Status
+from mixedgm.solve.loop import Certificate, Cost, Status
 from mixedgm.store import load, save
 from mixedgm.store.validation import WIDE
 from mixedgm.table.schema import Column, Schema

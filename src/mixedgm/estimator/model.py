@@ -22,7 +22,7 @@ from mixedgm.options import RENAMED, Options
 from mixedgm.parameters import with_options
 from mixedgm.settings import from_plain
 from mixedgm.table import as_frame
-from mixedgm.table.any_table import parts_of
+from mixedgm.table.parted import parts_of
 
 
 class MixedGraphicalModel(

@@ -18,7 +18,6 @@ from typing import NamedTuple
 import numpy as np
 from scipy import linalg
 
-from mixedgm.blas import single_threaded_blas
 from mixedgm.inference.held import Batch, Held, PairPart
 from mixedgm.inference.incomplete import (
     Completions,
@@ -28,10 +27,10 @@ from mixedgm.inference.incomplete import (
     spread_out,
 )
 from mixedgm.inference.redrawn_rows import redrawn
-from mixedgm.inference.row_scores import Scorer
-from mixedgm.inference.row_sums import (
+from mixedgm.inference.row_scores import (
     CurvatureSums,
     EndProducts,
+    Scorer,
     SquareSums,
     clustered_square_sums,
     curvature_sums,
@@ -43,8 +42,8 @@ from mixedgm.objective.contract import Smooth
 from mixedgm.objective.ridge import Ridged
 from mixedgm.rows.memory import MemoryRows
 from mixedgm.rows.parts import PartedRows
-from mixedgm.rows.threads import run_all
 from mixedgm.solve.contrasts import Contrasts
+from mixedgm.threads import run_all, single_threaded_blas
 
 MOST_ROWS = 50_000
 """Second derivatives and squares of gradients are means over at most so many rows, evenly spread:

@@ -9,26 +9,176 @@ the softmax terms, which take a pass over the rows.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 
-from mixedgm.model.layout import Floats, Ints, Layout
+from mixedgm.model.layout import Floats, Incidence, Ints, Layout
 from mixedgm.objective.contract import Curvature, Evaluation, RowsCounted
 from mixedgm.objective.gaussian_blocks import GaussianBlocks, SupportSums
-from mixedgm.objective.gaussian_terms import GaussianSums, GaussianTerms
-from mixedgm.objective.softmax_terms import SoftmaxTerms, SoftmaxValues, softmax_coefficients
 from mixedgm.rows.contract import (
+    Coefficients,
     ColumnMoments,
     Conditionals,
     Gradient,
     Moments,
+    NodeMatrices,
     Outside,
     Question,
     Rows,
+    SoftmaxCurvature,
 )
 from mixedgm.threads import over_range
+
+
+@dataclass(frozen=True, eq=False)
+class SoftmaxValues:
+    """Sum of the softmax terms and, where it was asked for, its derivatives."""
+
+    value: float
+    node_slopes: Floats = field(default_factory=lambda: np.zeros(0))
+    """Derivatives in the own terms."""
+    slopes: Floats = field(default_factory=lambda: np.zeros(0))
+    """Derivatives in the coefficients of softmax conditionals, in the incidence's order."""
+    all_pairs: Floats | None = None
+    """(c, softmax columns) mean of z E', where derivatives for all pairs were asked for."""
+
+
+@dataclass(frozen=True, eq=False)
+class SoftmaxTerms:
+    """Sum over nodes of finitely many values of -log p(node | all others), averaged over rows."""
+
+    rows: Rows
+    moments: Moments | ColumnMoments
+
+    def at(
+        self, layout: Layout, theta: Floats, values: Floats, gradient: Gradient
+    ) -> SoftmaxValues:
+        """All terms, in one pass; `values` are theta's in the order of the layout's incidence."""
+        if not len(layout.softmax_nodes):
+            none = np.zeros((layout.n_products, 0))
+            return SoftmaxValues(0.0, np.zeros(layout.n_level_terms), all_pairs=none)
+        sums = self.rows.softmax(softmax_coefficients(layout, theta, values), gradient)
+        value = float(sums.loss.sum())
+        if sums.mean_terms is None:
+            return SoftmaxValues(value)
+        biases = sums.mean_terms - layout.nodes.term_sums(self.moments.shares)
+        if layout.covariates:
+            unpredicted = ~layout.is_target[layout.nodes.discrete]
+            biases[np.repeat(unpredicted, layout.nodes.n_biases[layout.nodes.discrete])] = 0.0
+        if sums.support is None:
+            return SoftmaxValues(value, biases, all_pairs=sums.all_pairs)
+        entries = layout.incidence.softmax_entries
+        return SoftmaxValues(value, biases, sums.support[entries] - self._seen(layout.incidence))
+
+    def _seen(self, incidence: Incidence) -> Floats:
+        """Mean of z_a z_t for every coefficient of softmax conditionals."""
+        entries = incidence.softmax_entries
+        column, target = incidence.entry_column[entries], incidence.entry_target[entries]
+        if isinstance(self.moments, ColumnMoments):
+            return self.rows.second_moments(column, target)
+        return np.asarray(self.moments.second[column, target])
+
+    def curvature(
+        self, layout: Layout, theta: Floats, values: Floats, nodes: Ints, stride: int
+    ) -> SoftmaxCurvature | None:
+        """Second derivative of the terms of these nodes with indicators."""
+        if not len(nodes):
+            return None
+        places = layout.nodes.node_place[nodes]
+        return self.rows.softmax_curvature(
+            softmax_coefficients(layout, theta, values), places, stride
+        )
+
+    def scored_curvature(
+        self, layout: Layout, theta: Floats, values: Floats, nodes: Ints, stride: int
+    ) -> NodeMatrices | None:
+        """The same of these nodes that are scored, from every `stride`-th row."""
+        if not len(nodes):
+            return None
+        places = layout.nodes.node_place[nodes]
+        coef = softmax_coefficients(layout, theta, values)
+        return replace(self.rows.scored_curvature(coef, places, stride), nodes=nodes)
+
+
+def softmax_coefficients(layout: Layout, theta: Floats, values: Floats) -> Coefficients:
+    """What rows are told; `values` are theta's in the order of the layout's incidence."""
+    logits = layout.nodes.own_logits(theta[layout.biases])
+    return Coefficients(layout.incidence, values, logits, layout.softmax_targets)
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianSums:
+    """Sum of the Gaussian terms and its derivatives."""
+
+    value: float
+    by_column: Floats
+    """(c, n_gaussian) mean of z_a E_s, with E_s the derivative of term s in its predictor."""
+    node_slopes: Floats
+    """Derivatives in the linear terms, then in the diagonal."""
+
+    def slopes(self, layout: Layout) -> Floats:
+        """Derivatives in the coefficients of Gaussian conditionals, in the incidence's order."""
+        entries, incidence = layout.incidence.gaussian_entries, layout.incidence
+        return np.asarray(
+            self.by_column[incidence.entry_column[entries], incidence.entry_target[entries]]
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianTerms:
+    """Sum over Gaussian nodes of -log p(node | all others), averaged over rows."""
+
+    moments: Moments
+
+    def at(self, layout: Layout, theta: Floats, values: Floats) -> GaussianSums:
+        """All terms; `values` are theta's in the order of the layout's incidence."""
+        from mixedgm.objective.kernels import gaussian_terms
+
+        p, incidence, moments = layout.n_gaussian, layout.incidence, self.moments
+        slopes, out = np.zeros((p, layout.n_products)), np.empty((3, p))
+        last = incidence.gaussian_entries.stop
+        is_dense = last > 0.3 * slopes.size
+        if is_dense:
+            target, column = incidence.entry_target[:last], incidence.entry_column[:last]
+            slopes[target, column] = values[:last]
+            slopes = slopes @ moments.second
+        terms = theta[layout.linear], theta[layout.diagonal]
+        entries = (incidence.node_entries[: p + 1], incidence.entry_column, values)
+
+        def some(*part: int) -> None:
+            gaussian_terms(
+                (moments.mean, moments.second), terms, entries, is_dense, part, slopes, out
+            )
+
+        over_range(some, p, slopes.size + (0 if is_dense else last * layout.n_products))
+        if layout.covariates:
+            unpredicted = ~layout.is_target[layout.nodes.gaussian]
+            out[:, unpredicted] = 0.0
+            slopes[unpredicted] = 0.0
+        return GaussianSums(float(out[0].sum()), slopes.T, out[1:].ravel())
+
+    def curvature(self, layout: Layout, theta: Floats, values: Floats, nodes: Ints) -> NodeMatrices:
+        """Second derivative of these nodes' terms, in the order of ``layout.conditional``."""
+        from mixedgm.objective.kernels import gaussian_curvatures
+
+        ptr = layout.incidence.node_entries[: layout.n_gaussian + 1]
+        size = ptr[nodes + 1] - ptr[nodes] + 2
+        start = np.zeros(len(nodes) + 1, dtype=np.int64)
+        np.square(size).cumsum(out=start[1:])
+        out = np.empty(int(start[-1]))
+        gaussian_curvatures(
+            (self.moments.mean, self.moments.second),
+            (theta[layout.linear], theta[layout.diagonal]),
+            nodes,
+            ptr,
+            layout.incidence.entry_column,
+            values,
+            start,
+            out,
+        )
+        return NodeMatrices(nodes, start, out)
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,10 +14,9 @@ import numpy as np
 from mixedgm.path.recipe import Recipe
 from mixedgm.path.task import Task
 from mixedgm.rows.contract import Outside
-from mixedgm.rows.threads import single_threaded_blas
-from mixedgm.solve.account import Cost
-from mixedgm.solve.loop import Status
+from mixedgm.solve.loop import Cost, Status
 from mixedgm.solve.working_set import Solution, Start, solve
+from mixedgm.threads import single_threaded_blas
 
 _GROWTH = 0.5
 """Of the growth that the strong rule allows a gradient when lam falls: candidates are more than

@@ -14,7 +14,6 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from mixedgm.blas import single_threaded_blas
 from mixedgm.inference.pairs import PairEstimates, drawn_errors, estimated_pairs
 from mixedgm.inference.statistics import PairStatistics, pair_statistics
 from mixedgm.inference.two_groups import TwoGroups
@@ -30,7 +29,7 @@ from mixedgm.rows.device import DeviceRows
 from mixedgm.rows.memory import MemoryRows
 from mixedgm.rows.parts import PartedRows
 from mixedgm.solve.working_set import Start
-from mixedgm.threads import using_threads
+from mixedgm.threads import single_threaded_blas, using_threads
 
 ROUNDS = 20
 _REFIT_TOL = 1e-6

@@ -22,14 +22,12 @@ from mixedgm.path.recipe import Loss, Recipe
 from mixedgm.path.task import Task
 from mixedgm.printable import quoted
 from mixedgm.progress import track
-from mixedgm.rows.threads import single_threaded_blas
-from mixedgm.solve.account import Account
-from mixedgm.solve.loop import TraceRow
+from mixedgm.solve.loop import Account, TraceRow
 from mixedgm.solve.working_set import Solution, Start, solve
 from mixedgm.table.encode import Design, apply
 from mixedgm.table.parted import PartedDesign
 from mixedgm.table.schema import Schema
-from mixedgm.threads import using_threads
+from mixedgm.threads import single_threaded_blas, using_threads
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,11 +24,11 @@ from mixedgm.path.task import Task
 from mixedgm.penalty.group_lasso import GroupLasso
 from mixedgm.printable import quoted
 from mixedgm.progress import track
-from mixedgm.rows.threads import single_threaded_blas
 from mixedgm.solve.contrasts import Contrasts
 from mixedgm.solve.monte_carlo import MonteCarlo
 from mixedgm.solve.problem import Problem
 from mixedgm.solve.working_set import Solution, Start
+from mixedgm.threads import single_threaded_blas
 
 REFIT_TOL = 1e-4
 REFIT_STEPS = 100

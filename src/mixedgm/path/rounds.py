@@ -22,12 +22,12 @@ from mixedgm.path.refits import refit_problem, unshrunken
 from mixedgm.path.task import Reference, Task, prepare
 from mixedgm.progress import track
 from mixedgm.rows.predict import cell_losses
-from mixedgm.rows.threads import single_threaded_blas
 from mixedgm.solve.problem import Optimality, Problem
 from mixedgm.solve.working_set import Start, solve
 from mixedgm.table.encode import Design
 from mixedgm.table.gaps import Gaps
 from mixedgm.table.schema import Schema
+from mixedgm.threads import single_threaded_blas
 
 if TYPE_CHECKING:
     from mixedgm.completion.completer import Completer

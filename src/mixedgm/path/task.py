@@ -34,16 +34,15 @@ from mixedgm.rows.contract import ColumnMoments, Moments, Outside, Question
 from mixedgm.rows.device import DeviceRows, rows_on
 from mixedgm.rows.memory import MemoryRows
 from mixedgm.rows.parts import PartedRows
-from mixedgm.rows.threads import run_all, single_threaded_blas, threads_for
-from mixedgm.solve.account import Certificate
 from mixedgm.solve.choose import Auto
-from mixedgm.solve.loop import Solver
+from mixedgm.solve.loop import Certificate, Solver
 from mixedgm.solve.monte_carlo import MonteCarlo
 from mixedgm.solve.problem import Problem
 from mixedgm.solve.working_set import Solution, Start, solve
 from mixedgm.table.encode import Design
 from mixedgm.table.parted import PartedDesign
 from mixedgm.table.schema import Schema
+from mixedgm.threads import run_all, single_threaded_blas, threads_for
 
 if TYPE_CHECKING:
     from mixedgm.path.rounds import Incomplete

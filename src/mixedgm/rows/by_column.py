@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.model.nodes import Nodes
-from mixedgm.rows.threads import run_all
+from mixedgm.threads import run_all
 
 _LARGEST_TILE = 512
 _SMALLEST_TILE = 64

@@ -17,7 +17,7 @@ from mixedgm.model.layout import Floats, Ints
 from mixedgm.model.nodes import Nodes
 from mixedgm.rows.contract import Coefficients, NodeMatrices, Shape, SoftmaxCurvature
 from mixedgm.rows.products import Products
-from mixedgm.rows.threads import run_all, single_threaded_blas, threads_for
+from mixedgm.threads import run_all, single_threaded_blas, threads_for
 
 # Rows of a block; level by level they are half as many.
 _BLOCK = 256

@@ -38,7 +38,7 @@ from mixedgm.rows.curvature import BLAS_COST, scored_curvature, summed_curvature
 from mixedgm.rows.outside import DesignColumns, Slopes, SlopesByMoments, nearest
 from mixedgm.rows.products import Products
 from mixedgm.rows.spiked import SpikedRows
-from mixedgm.rows.threads import run_all, single_threaded_blas, threads_for
+from mixedgm.threads import run_all, single_threaded_blas, threads_for
 
 _NO_WEIGHTS = np.zeros(0)
 _NO_MATRIX = np.zeros((0, 0))

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.model.nodes import Nodes
 from mixedgm.rows.contract import Conditionals, Moments, Outside, Question
-from mixedgm.rows.threads import run_all
+from mixedgm.threads import run_all
 
 Slopes = Callable[[slice, slice], Floats]
 """Columns t of targets and columns k -> the (t, k) matrix of the means of z_k r_t."""

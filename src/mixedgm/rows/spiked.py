@@ -16,7 +16,7 @@ from mixedgm.model.layout import Floats, Ints
 from mixedgm.model.nodes import Nodes
 from mixedgm.rows.contract import Coefficients, NodeMatrices
 from mixedgm.rows.products import Products
-from mixedgm.rows.threads import run_all, threads_for
+from mixedgm.threads import run_all, threads_for
 
 _BLOCK = 2048
 

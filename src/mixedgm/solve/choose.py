@@ -112,13 +112,13 @@ def _contrasts(layout: Layout) -> Ints:
 
 def solver_for(solver: object) -> Solver:
     """The solver that a name stands for, or the given object if it has the solver's methods."""
-    named: dict[str, object] = {
-        "auto": Auto(),
-        "proximal-newton": ProximalNewton(),
-        "proximal-gradient": ProximalGradient(),
+    named: dict[str, type] = {
+        "auto": Auto,
+        "proximal-newton": ProximalNewton,
+        "proximal-gradient": ProximalGradient,
     }
     if isinstance(solver, str) and solver in named:
-        return cast(Solver, named[solver])
+        return cast(Solver, named[solver]())
     if not isinstance(solver, (str, type)) and hasattr(solver, "init") and hasattr(solver, "step"):
         return cast(Solver, solver)
     raise ParameterError.must_be(

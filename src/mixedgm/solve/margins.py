@@ -28,8 +28,8 @@ from mixedgm.model.margins import MOST_COLUMNS, Margins, NodeTerms
 from mixedgm.model.nodes import Nodes
 from mixedgm.model.params import Params
 from mixedgm.objective.covariance import Covariance, distinct
-from mixedgm.rows.threads import single_threaded_blas
 from mixedgm.solve.spiked_margins import matched_by_chains
+from mixedgm.threads import single_threaded_blas
 
 if TYPE_CHECKING:
     from mixedgm.joint.exact import Exact

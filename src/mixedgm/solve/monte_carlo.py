@@ -19,10 +19,9 @@ from mixedgm.errors import ParameterError
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.objective.contract import Evaluation
 from mixedgm.parameters import HasParams, ensure
-from mixedgm.solve.account import Certificate, Cost
 from mixedgm.solve.contrasts import Contrasts
 from mixedgm.solve.curvature import one_matrix
-from mixedgm.solve.loop import Status, TraceRow
+from mixedgm.solve.loop import Certificate, Cost, Status, TraceRow
 from mixedgm.solve.problem import Problem
 from mixedgm.solve.subproblem import QuadraticModel
 from mixedgm.solve.working_set import Memory, Solution, Start, screened

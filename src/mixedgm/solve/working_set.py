@@ -16,8 +16,7 @@ import numpy as np
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.objective.contract import Evaluation
 from mixedgm.rows.contract import Outside
-from mixedgm.solve.account import Account, Certificate, Cost
-from mixedgm.solve.loop import Run, Solver, Status, TraceRow, run
+from mixedgm.solve.loop import Account, Certificate, Cost, Run, Solver, Status, TraceRow, run
 from mixedgm.solve.problem import Optimality, Problem
 
 _GROWTH = 0.3

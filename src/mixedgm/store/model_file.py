@@ -23,7 +23,7 @@ from mixedgm.options import RENAMED, Options
 from mixedgm.printable import quoted
 from mixedgm.report import Completion, FitReport
 from mixedgm.settings import from_plain
-from mixedgm.solve.account import Certificate, Cost
+from mixedgm.solve.loop import Certificate, Cost
 from mixedgm.store.archive import (
     Archive,
     Arrays,

@@ -15,8 +15,7 @@ from mixedgm.model.layout import Ints, Layout, spans
 from mixedgm.model.nodes import Nodes
 from mixedgm.model.params import Units
 from mixedgm.path.path import Path, PathPoint
-from mixedgm.solve.account import Certificate, Cost
-from mixedgm.solve.loop import Status, TraceRow
+from mixedgm.solve.loop import Certificate, Cost, Status, TraceRow
 from mixedgm.store.archive import Archive, Arrays
 from mixedgm.store.moderation_parts import moderators_to_arrays, with_moderators
 from mixedgm.store.validation import COST, WIDE, Sizes, check_certificate

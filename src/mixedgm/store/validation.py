@@ -22,8 +22,7 @@ from mixedgm.model.kinds.ordinal import Thresholds
 from mixedgm.path.recipe import Loss
 from mixedgm.printable import quoted
 from mixedgm.settings import OBJECTS
-from mixedgm.solve.account import Certificate
-from mixedgm.solve.loop import Status
+from mixedgm.solve.loop import Certificate, Status
 from mixedgm.solve.monte_carlo import STANDARD_ERRORS
 from mixedgm.table.schema import Role
 

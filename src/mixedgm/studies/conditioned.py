@@ -16,7 +16,7 @@ from mixedgm.model.moderation import at_values, without
 from mixedgm.model.params import Params
 from mixedgm.printable import quoted
 from mixedgm.report import FitReport
-from mixedgm.solve.account import Certificate
+from mixedgm.solve.loop import Certificate
 from mixedgm.studies.evidence import KnownValues, column_positions, read_evidence, shown
 from mixedgm.table.encode import Design
 from mixedgm.table.naming import with_names

@@ -24,8 +24,7 @@ from mixedgm.path.recipe import Lam, Recipe, by_conditionals
 from mixedgm.path.refits import refit_of_resample, too_dense
 from mixedgm.path.rounds import FEWEST, ROUGH, Incomplete, Unpenalised
 from mixedgm.path.task import Reference, Task, prepare
-from mixedgm.solve.account import Account
-from mixedgm.solve.loop import Solver
+from mixedgm.solve.loop import Account, Solver
 from mixedgm.solve.neighbour import Chord, Neighbour, neighbour_of
 from mixedgm.solve.working_set import Solution, Start, solve
 from mixedgm.studies.held_graph import HeldGraph, groups_of

@@ -183,8 +183,7 @@ def check_table(
     column 'x0': 1 missing value (NaN or null). To fix: missing="model" uses all 3 rows,
     missing="drop" the 2 complete ones; or fill it in
     """
-    from mixedgm.table.any_table import parts_of
-    from mixedgm.table.parted import check_parts
+    from mixedgm.table.parted import check_parts, parts_of
 
     how: dict[str, Any] = {
         "types": types,

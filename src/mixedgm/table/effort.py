@@ -9,10 +9,10 @@ from functools import cache
 
 import numpy as np
 
-from mixedgm.blas import single_threaded_blas
 from mixedgm.errors import Finding
 from mixedgm.printable import few, number_of, rows
 from mixedgm.table.schema import Column
+from mixedgm.threads import single_threaded_blas
 
 __all__ = ["LONG", "REMEDY", "Effort", "effort"]
 

@@ -60,7 +60,7 @@ from mixedgm.table.part_columns import (
 from mixedgm.table.part_numbers import PartedNumbers
 from mixedgm.table.read import Frame, as_frame, without_column
 from mixedgm.table.schema import Column, Level, Schema, drop_line
-from mixedgm.table.sources import Source, part_names, rows_at_once
+from mixedgm.table.sources import Source, is_dask, part_names, rows_at_once, source_of
 from mixedgm.table.values import Factor, Values, as_levels
 
 __all__ = ["PartedDesign", "Reader", "learn_parts", "read_locally"]
@@ -247,6 +247,24 @@ def read_locally(source: Source, limit: int | None = None) -> Reader:
 
 
 # -- learning --------------------------------------------------------------------------------------
+
+
+def parts_of(X: Any) -> Reader | None:
+    """Return the reader of a table in parts; None for a table that is read whole.
+
+    Examples
+    --------
+    >>> parts_of([[1.0, 2.0]]) is None
+    True
+    """
+    if isinstance(X, Reader):
+        return X
+    if is_dask(X):
+        from mixedgm.table.dask_tables import dask_reader
+
+        return dask_reader(X)
+    source = source_of(X)
+    return None if source is None else read_locally(source)
 
 
 def learn_parts(

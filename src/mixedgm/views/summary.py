@@ -12,7 +12,7 @@ from mixedgm.model.kinds import edge_kinds, ends_of
 from mixedgm.path.recipe import Lam
 from mixedgm.printable import few, quoted
 from mixedgm.report import Completion
-from mixedgm.solve.account import Account
+from mixedgm.solve.loop import Account
 from mixedgm.table.schema import Schema
 
 __all__ = ["Summary", "summarise"]

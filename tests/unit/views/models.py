@@ -7,7 +7,7 @@ import numpy as np
 from mixedgm.fitted import FitReport, FittedModel
 from mixedgm.model.nodes import Nodes
 from mixedgm.model.params import Params
-from mixedgm.solve.account import Certificate, Cost
+from mixedgm.solve.loop import Certificate, Cost
 from mixedgm.table import Column, Schema
 
 REPORT = FitReport(

@@ -9,7 +9,7 @@ import pytest
 from mixedgm.fitted import Edge
 from mixedgm.model.nodes import Nodes
 from mixedgm.model.params import Params
-from mixedgm.solve.account import Certificate
+from mixedgm.solve.loop import Certificate
 from mixedgm.views.notebook import html
 from mixedgm.views.summary import summarise
 from mixedgm.views.text import edges_text, facts, table_text
