@@ -114,55 +114,97 @@ class RowsByColumn:
         kept = np.concatenate([[0], np.cumsum(np.concatenate([ones, widths - 1]))])
         return start.astype(np.int64), kept.astype(np.int64)
 
-    @cached_property
-    def _tiles(self) -> list[tuple[tuple[int, int], tuple[int, int]]]:
+    def _tiles(self, kept: Ints) -> list[tuple[tuple[int, int], tuple[int, int]]]:
         """Runs of targets by runs of columns: as large as leaves enough of them."""
-        targets, units = self._targets[1], self._units[1]
-        size = _LARGEST_TILE
+        units, size = self._units[1], _LARGEST_TILE
         while True:
             tiles = [
-                (rows, columns)
-                for rows in _runs(targets, size)
-                for columns in _runs(units, 2 * size)
+                (rows, columns) for rows in _runs(kept, size) for columns in _runs(units, 2 * size)
             ]
             if len(tiles) >= _TILES or size <= _SMALLEST_TILE:
                 return tiles
             size //= 2
 
-    def products(self, expected: Floats, total: float, n_threads: int) -> Floats:
-        """(discrete design columns, d) sums of E z' over the rows, divided by `total`.
+    def products(
+        self, expected: Floats, total: float, n_threads: int, before: ProductsByColumn | None = None
+    ) -> ProductsByColumn:
+        """Multiply E with all design columns.
 
-        `expected` holds those columns of E that have a place, columns by rows.
+        `expected` holds those columns of E that have a place, columns by rows.  What nodes had
+        `before` is taken over where their E has not changed beyond rounding: those without edges
+        keep theirs along a path.
         """
+        from mixedgm.rows.kernels import take_same
+
+        (start, kept), out = self._targets, np.empty((len(self.place), self.nodes.n_columns))
+        is_new = np.ones(len(kept) - 1, dtype=bool)
+        if before is not None:
+            run_all(
+                [
+                    partial(
+                        take_same,
+                        (before.expected, expected, kept),
+                        (before.by_column, out, start),
+                        run,
+                        is_new,
+                    )
+                    for run in _runs(kept, _SMALLEST_TILE)
+                ],
+                n_threads,
+            )
+        nodes = np.flatnonzero(is_new)
+        if len(nodes):
+            self._multiply(expected, nodes, total, n_threads, out)
+        return ProductsByColumn(expected, out)
+
+    def _multiply(
+        self, expected: Floats, nodes: Ints, total: float, n_threads: int, out: Floats
+    ) -> None:
+        """Fill the rows of `out` that belong to these nodes."""
         from mixedgm.rows.kernels import fill_products
 
         (start, kept), (unit_start, unit_kept) = self._targets, self._units
-        out = np.empty((int(start[-1]), self.nodes.n_columns))
-        sums = np.empty(len(expected))
+        sizes = np.diff(kept)[nodes]
+        at = np.concatenate([[0], np.cumsum(sizes)])
+        some, sums = expected, np.empty(int(at[-1]))
+        if len(nodes) < len(kept) - 1:
+            some = np.empty((len(sums), expected.shape[1]))
 
-        def add_up(first: int, last: int) -> None:
-            rows = slice(int(kept[first]), int(kept[last]))
-            expected[rows].sum(axis=1, out=sums[rows])
+        def gather(first: int, last: int) -> None:
+            rows = slice(int(at[first]), int(at[last]))
+            if some is not expected:
+                begin = np.repeat(kept[nodes[first:last]] - at[first:last], sizes[first:last])
+                some[rows] = expected[begin + np.arange(rows.start, rows.stop)]
+            some[rows].sum(axis=1, out=sums[rows])
 
         def tile(targets: tuple[int, int], units: tuple[int, int]) -> None:
             rows, columns = (
                 slice(int(ends[run[0]]), int(ends[run[1]]))
-                for ends, run in ((kept, targets), (unit_kept, units))
+                for ends, run in ((at, targets), (unit_kept, units))
             )
             product = np.empty((rows.stop - rows.start, columns.stop - columns.start))
-            np.dot(expected[rows], self.design[columns].T, out=product)
+            np.dot(some[rows], self.design[columns].T, out=product)
             fill_products(
                 product,
-                (start, kept, targets),
+                (start, at, nodes, targets),
                 (unit_start, unit_kept, units),
                 (sums, self.sums),
                 total,
                 out,
             )
 
-        run_all([partial(add_up, *run) for run in _runs(kept, _SMALLEST_TILE)], n_threads)
-        run_all([partial(tile, *one) for one in self._tiles], n_threads)
-        return out
+        run_all([partial(gather, *run) for run in _runs(at, _SMALLEST_TILE)], n_threads)
+        run_all([partial(tile, *one) for one in self._tiles(at)], n_threads)
+
+
+@dataclass(frozen=True, eq=False)
+class ProductsByColumn:
+    """What a pass expected, and the products of that with all design columns."""
+
+    expected: Floats
+    """(expected columns that are kept, n)."""
+    by_column: Floats
+    """(discrete design columns, d) sums of E z' over the rows, divided by their weight."""
 
 
 def _runs(start: Ints, size: int) -> Iterator[tuple[int, int]]:

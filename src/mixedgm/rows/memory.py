@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from mixedgm.model.layout import Floats, Incidence, Ints
 from mixedgm.model.nodes import Nodes
-from mixedgm.rows.by_column import RowsByColumn
+from mixedgm.rows.by_column import ProductsByColumn, RowsByColumn
 from mixedgm.rows.contract import (
     Coefficients,
     ColumnMoments,
@@ -91,6 +91,8 @@ class MemoryRows:
     part_seconds: tuple[float, float] = field(default=(0.0, 0.0), init=False)
     _judged: tuple[Incidence, bool] | None = field(default=None, init=False, repr=False)
     """The last incidence, and whether it is dense."""
+    _last: ProductsByColumn | None = field(default=None, init=False, repr=False)
+    """Products of the last pass that was cut by columns."""
 
     def __post_init__(self) -> None:
         _keep_freed_memory()
@@ -248,6 +250,8 @@ class MemoryRows:
         """Sums of w z and of w z z', for any weights."""
         from mixedgm.rows.kernels import level_moments
 
+        if self._by_column is not None:
+            return self._sums_by_column(self._by_column)
         p, first = self.numbers.shape[1], self.nodes.first_indicator
         start = self._shape[1][first:] - self._shape[1][first]
         levels = int(start[-1])
@@ -268,6 +272,22 @@ class MemoryRows:
         second[:p, p:] = number_by_level.T
         second[p:, p:] = upper + np.triu(upper, 1).T
         return np.concatenate([weighted.sum(axis=0), np.diagonal(upper)]), second
+
+    def _sums_by_column(self, turned: RowsByColumn) -> tuple[Floats, Floats]:
+        """The same from the rows turned, with their own weights."""
+        p, discrete = self.nodes.n_gaussian, turned.design[self.nodes.n_gaussian :]
+        numbers = self.numbers[:, :p]
+        weighted = numbers
+        if self.weights is not None:
+            discrete, weighted = discrete * self.weights, numbers * self.weights[:, None]
+        with single_threaded_blas():
+            found = turned.products(discrete, 1.0, self.n_threads).by_column
+        second = np.empty((self._n_columns, self._n_columns))
+        np.matmul(weighted.T, numbers, out=second[:p, :p])
+        second[p:, :p], second[:p, p:] = found[:, :p], found[:, :p].T
+        upper = np.triu(found[:, p:])
+        second[p:, p:] = upper + np.triu(upper, 1).T
+        return turned.sums, second
 
     def column_moments(self) -> ColumnMoments:
         """Weighted means of the columns and of their squares, shares of values."""
@@ -368,11 +388,10 @@ class MemoryRows:
         pieces = self._pieces(coef, n_chunks, n_threads, by_nodes=turned is not None)
         with single_threaded_blas() if whole_rows or gradient == "all" else nullcontext():
             run_all([piece(*one) for one in pieces], n_threads)
-            all_pairs = (
-                turned.products(kept, self.total_weight, n_threads).T
-                if turned is not None and gradient == "all"
-                else None
-            )
+            all_pairs = None
+            if turned is not None and gradient == "all":
+                self._last = turned.products(kept, self.total_weight, n_threads, self._last)
+                all_pairs = self._last.by_column.T
         sums = self._means(out, coef, gradient, all_pairs)
         self._spend(time.perf_counter() - clock, 0.0)
         return sums

@@ -86,7 +86,7 @@ def test_first_levels_follow_from_the_others():
     assert len(turned.design) == 60 + sum(rows.nodes.n_levels) - 80
     np.testing.assert_allclose(turned.sums, rows.moments().mean * rows.total_weight, atol=1e-10)
     expected = np.random.default_rng(2).random((turned.n_kept, rows.n_rows))
-    found = turned.products(expected, 2.0, 1)
+    found = turned.products(expected, 2.0, 1).by_column
     # Level 1 of the last column, with each level of the first categorical one (columns 60 and 61).
     of_last = expected[turned.place[-2]]
     for level in (0, 1):
