@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from benchmarks.context import THREADS, TOL
 from benchmarks.timing import Stamped, TimedRows
-from mixedgm.path.grid import geometric
-from mixedgm.path.path import Path, solve_path
+from mixedgm.path.path import Path, geometric_lams, solve_path
 from mixedgm.path.recipe import Recipe
 from mixedgm.path.task import Task, prepare
 from mixedgm.solve.choose import solver_for
@@ -50,7 +49,7 @@ def task_of(design: Design, n_threads: int = THREADS) -> Task:
 
 def grid(task: Task, n_lams: int, ratio: float) -> Floats:
     """From lam_max down to ratio * lam_max."""
-    return geometric(task.lam_max, n_lams, ratio)
+    return geometric_lams(task.lam_max, n_lams, ratio)
 
 
 def solve(task: Task, lams: Floats, tol: float = TOL) -> Solved:

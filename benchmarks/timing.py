@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mixedgm.threads import single_threaded_blas
+
 Floats = NDArray[np.float64]
 
 
@@ -56,11 +58,8 @@ class Times:
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """BLAS on one thread, as inside the passes."""
-    import scipy.linalg  # noqa: F401  its own BLAS must be there to be limited
-    from threadpoolctl import threadpool_limits
-
-    with threadpool_limits(limits=1, user_api="blas"):
+    """BLAS on one thread, as inside the passes: a path sets that once for all of its own."""
+    with single_threaded_blas():
         yield
 
 

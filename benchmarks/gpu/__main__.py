@@ -84,8 +84,7 @@ def solved(
 ) -> tuple[Any, Any, dict[str, float]]:
     """Task, path and times of an encoded table; `wide` as if it had very many columns."""
     from mixedgm.parallel import Runtime
-    from mixedgm.path import grid
-    from mixedgm.path.path import solve_path
+    from mixedgm.path.path import geometric_lams, solve_path
     from mixedgm.path.recipe import Recipe
     from mixedgm.path.task import prepare
 
@@ -93,7 +92,7 @@ def solved(
     times = [time.perf_counter()]
     task = prepare(design, recipe, n_threads=THREADS)
     times.append(time.perf_counter())
-    lams = grid.geometric(task.lam_max, n_lams, ratio)
+    lams = geometric_lams(task.lam_max, n_lams, ratio)
     times.append(time.perf_counter())
     path = solve_path(task, lams, recipe, runtime=Runtime(n_threads=THREADS))
     times.append(time.perf_counter())

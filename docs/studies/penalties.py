@@ -23,7 +23,7 @@ import mixedgm as mg
 from mixedgm.fitting import encode
 from mixedgm.options import Options
 from mixedgm.path.evidence import Evidence
-from mixedgm.path.grid import geometric
+from mixedgm.path.path import geometric_lams
 from mixedgm.path.selection import choose
 from mixedgm.path.task import prepare
 from mixedgm.penalty.group_mcp import GroupMCP
@@ -123,7 +123,7 @@ def fitted(table: object, weights: str, gamma: float | None) -> tuple[mg.Path, i
     if gamma is not None:
         task = replace(task, penalty=GroupMCP(task.layout, task.penalty.weights, gamma))
     begun, seed = mg.Path.of(task), np.random.SeedSequence(0)
-    lams = geometric(task.lam_max, options.n_lams, options.lam_min_ratio)
+    lams = geometric_lams(task.lam_max, options.n_lams, options.lam_min_ratio)
     evidence = Evidence(design, recipe, task, begun, seed)
     path, choice = choose(evidence, options.criterion, lams, grows=True)
     assert path.converged.all()

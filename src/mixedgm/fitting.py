@@ -31,10 +31,9 @@ from mixedgm.model.params import Params
 from mixedgm.notices import announce, enough_memory, warn_of_trouble, warn_unless_converged
 from mixedgm.options import RENAMED, Options
 from mixedgm.parallel import Runtime, seeds
-from mixedgm.path import grid
 from mixedgm.path.crossval import CV
 from mixedgm.path.evidence import Choice, Evidence
-from mixedgm.path.path import Path, solve_path
+from mixedgm.path.path import Path, geometric_lams, given_lams, solve_path
 from mixedgm.path.recipe import Lam, Recipe
 from mixedgm.path.refits import too_dense
 from mixedgm.path.rounds import FEWEST, AtLam, Incomplete, Settled, Unpenalised
@@ -498,8 +497,8 @@ def _grid(task: Task, options: Options) -> Floats:
     if lam is not None:
         return np.array([lam])
     if options.lams is not None:
-        return grid.given(options.lams)
-    return grid.geometric(task.lam_max, options.n_lams, options.lam_min_ratio)
+        return given_lams(options.lams)
+    return geometric_lams(task.lam_max, options.n_lams, options.lam_min_ratio)
 
 
 def _by_nodes(task: Task, per_group: Floats | None) -> Floats | None:

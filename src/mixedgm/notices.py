@@ -9,8 +9,7 @@ from contextlib import contextmanager
 from mixedgm.errors import LongFitWarning, OutOfMemoryError, SelectionWarning, level_of_caller
 from mixedgm.fitted import FittedModel
 from mixedgm.options import Options
-from mixedgm.path import grid
-from mixedgm.path.path import Path
+from mixedgm.path.path import Path, given_lams
 from mixedgm.printable import few
 from mixedgm.report import FitReport
 from mixedgm.solve.loop import Status
@@ -32,7 +31,7 @@ def announce(
     if options.device != "cpu":
         return  # times are known for processors only
     if options.lams is not None:
-        n_lams = len(grid.given(options.lams))
+        n_lams = len(given_lams(options.lams))
     expected = effort(
         design.schema.columns,
         design.n_rows,

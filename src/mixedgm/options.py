@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike
 from mixedgm.errors import NotYetError, ParameterError, near_matches
 from mixedgm.parallel import Runtime, check_n_jobs, n_workers, seeds
 from mixedgm.parameters import ensure, is_integer, is_real
-from mixedgm.path import grid
 from mixedgm.path.evidence import Criterion
+from mixedgm.path.path import given_lams
 from mixedgm.path.recipe import Lam, Loss, Moderated, Recipe, Weights
 from mixedgm.path.selection import NAMED
 from mixedgm.penalty.factors import deviation_factors, pair_factors
@@ -92,7 +92,7 @@ class Options:
         ensure(is_device(self.device), "device", wanted, self.device)
         ensure(_names(self.covariates), "covariates", "a list of column names", self.covariates)
         if self.lams is not None:
-            grid.given(self.lams)
+            given_lams(self.lams)
         self._check_not_yet()
         folder = getattr(self._criterion(), "checkpoint", None)
         if folder is not None and self.random_state is None:

@@ -11,8 +11,7 @@ from mixedgm.fitted import FittedModel
 from mixedgm.fitting import encode
 from mixedgm.options import Options
 from mixedgm.path.evidence import Evidence
-from mixedgm.path.grid import geometric
-from mixedgm.path.path import Path
+from mixedgm.path.path import Path, geometric_lams
 from mixedgm.path.selection import choose
 from mixedgm.path.task import prepare
 from mixedgm.penalty.group_mcp import GroupMCP
@@ -40,7 +39,7 @@ def evidence():
 @pytest.fixture(scope="module")
 def chosen(evidence):
     evidence, options = evidence
-    lams = geometric(evidence.task.lam_max, options.n_lams, options.lam_min_ratio)
+    lams = geometric_lams(evidence.task.lam_max, options.n_lams, options.lam_min_ratio)
     return choose(evidence, options.criterion, lams, grows=True)
 
 

@@ -16,8 +16,7 @@ from mixedgm.model.moderation import at_values
 from mixedgm.options import Options
 from mixedgm.path.criteria import EBIC
 from mixedgm.path.crossval import CV
-from mixedgm.path.grid import geometric
-from mixedgm.path.path import solve_path
+from mixedgm.path.path import geometric_lams, solve_path
 from mixedgm.path.recipe import Recipe
 from mixedgm.path.refits import degrees_of_freedom, noise_worth_one_row, unshrunken
 from mixedgm.path.stability import StARS
@@ -186,7 +185,7 @@ def test_an_edge_has_a_parameter_for_every_two_directions():
 def test_every_criterion_chooses_from_a_path(criterion, loss):
     table = draw(*MIXED)
     task = table.task(loss=loss)
-    lams = geometric(task.lam_max, 6, 0.1)
+    lams = geometric_lams(task.lam_max, 6, 0.1)
     path = solve_path(task, lams, Recipe(ProximalNewton(), 1e-7, 500, loss=loss))
     evidence = evidence_of(table, path, task)
     evidence = replace(evidence, recipe=replace(evidence.recipe, loss=loss))
@@ -298,7 +297,9 @@ def test_a_fold_without_zeros_is_scored():
     x[:1] = 0.0
     table = replace(table, Y=np.column_stack([x != 0.0, table.Y[:, 1]]).astype(np.int64))
     task = table.task()
-    path = solve_path(task, geometric(task.lam_max, 4, 0.1), Recipe(ProximalNewton(), 1e-6, 300))
+    path = solve_path(
+        task, geometric_lams(task.lam_max, 4, 0.1), Recipe(ProximalNewton(), 1e-6, 300)
+    )
     choice = CV(cv=4).choose(evidence_of(table, path, task))
     for scores in choice.scores.values():
         assert np.isfinite(scores).all()

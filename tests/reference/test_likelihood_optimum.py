@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from mixedgm.model.params import from_theta
-from mixedgm.path.grid import geometric
-from mixedgm.path.path import solve_path
+from mixedgm.path.path import geometric_lams, solve_path
 from mixedgm.path.recipe import Recipe
 from mixedgm.solve.choose import Auto
 from tests.reference import likelihood as reference
@@ -43,7 +42,7 @@ def test_optimum_is_that_of_a_conic_solver(small):
 
 def test_objective_and_kkt_recomputed_by_enumeration_along_a_path(small):
     task, rows, _ = small
-    path = solve_path(task, geometric(task.lam_max, 8, 0.01), Recipe(Auto(), 1e-5, 200))
+    path = solve_path(task, geometric_lams(task.lam_max, 8, 0.01), Recipe(Auto(), 1e-5, 200))
     assert path.converged.all()
     scales = rows.scales
     for k, point in enumerate(path.points):

@@ -9,8 +9,7 @@ from scipy import optimize, special, stats
 from mixedgm import certificate
 from mixedgm.model.kinds import CountKind, OrdinalKind
 from mixedgm.path.criteria import EBIC
-from mixedgm.path.grid import geometric
-from mixedgm.path.path import solve_path
+from mixedgm.path.path import geometric_lams, solve_path
 from mixedgm.path.recipe import Recipe
 from mixedgm.rows.predict import probabilities
 from mixedgm.solve.proximal_gradient import ProximalGradient
@@ -168,7 +167,7 @@ def test_criteria_and_weights_see_no_difference():
     (table, task), (other, categorical) = both_ways()
     paths, scores = [], []
     for each, rows in ((task, table), (categorical, other)):
-        lams = geometric(task.lam_max, 12, 0.02)
+        lams = geometric_lams(task.lam_max, 12, 0.02)
         path = solve_path(each, lams, Recipe(ProximalNewton(), 1e-9, 500))
         choice = EBIC().choose(evidence_of(rows, path, each))
         paths.append(path)

@@ -15,6 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from mixedgm.model.layout import Floats, Incidence, Ints, Layout
+from mixedgm.model.nodes import Nodes
 from mixedgm.objective.contract import Curvature, Evaluation, RowsCounted
 from mixedgm.objective.gaussian_blocks import GaussianBlocks, SupportSums
 from mixedgm.rows.contract import (
@@ -51,6 +52,7 @@ class SoftmaxTerms:
 
     rows: Rows
     moments: Moments | ColumnMoments
+    nodes: Nodes
 
     def at(
         self, layout: Layout, theta: Floats, values: Floats, gradient: Gradient
@@ -63,7 +65,7 @@ class SoftmaxTerms:
         value = float(sums.loss.sum())
         if sums.mean_terms is None:
             return SoftmaxValues(value)
-        biases = sums.mean_terms - layout.nodes.term_sums(self.moments.shares)
+        biases = sums.mean_terms - self._term_means
         if layout.covariates:
             unpredicted = ~layout.is_target[layout.nodes.discrete]
             biases[np.repeat(unpredicted, layout.nodes.n_biases[layout.nodes.discrete])] = 0.0
@@ -71,6 +73,11 @@ class SoftmaxTerms:
             return SoftmaxValues(value, biases, all_pairs=sums.all_pairs)
         entries = layout.incidence.softmax_entries
         return SoftmaxValues(value, biases, sums.support[entries] - self._seen(layout.incidence))
+
+    @cached_property
+    def _term_means(self) -> Floats:
+        """Means of what multiplies the own terms of discrete nodes."""
+        return self.nodes.term_sums(self.moments.shares)
 
     def _seen(self, incidence: Incidence) -> Floats:
         """Mean of z_a z_t for every coefficient of softmax conditionals."""
@@ -229,7 +236,7 @@ class Pseudolikelihood(RowsCounted):
 
     @cached_property
     def _softmax(self) -> SoftmaxTerms:
-        return SoftmaxTerms(self.rows, self.moments)
+        return SoftmaxTerms(self.rows, self.moments, self.layout.nodes)
 
     def evaluate(
         self, theta: Floats, gradient: bool = True, groups: Ints | None = None

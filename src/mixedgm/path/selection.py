@@ -9,12 +9,11 @@ import numpy as np
 
 from mixedgm.model.layout import Floats
 from mixedgm.model.params import Params
-from mixedgm.path import grid
 from mixedgm.path.criteria import AIC, BIC, EBIC
 from mixedgm.path.crossval import CV, Holdout
 from mixedgm.path.error_rates import FDR, LocalFDR
 from mixedgm.path.evidence import Choice, Criterion, Evidence
-from mixedgm.path.path import Path, solve_path
+from mixedgm.path.path import Path, continued_lams, solve_path
 from mixedgm.path.stability import StabilitySelection, StARS
 from mixedgm.printable import few
 
@@ -80,7 +79,7 @@ def choose(
     if grows:
         if getattr(criterion, "by_parts", False):
             n_wanted = min(_FIRST, len(lams))
-        lams = grid.continued(lams, FLOOR * task.lam_max)
+        lams = continued_lams(lams, FLOOR * task.lam_max)
         enough = getattr(criterion, "enough", None)
     while True:
         n_before = len(path)

@@ -4,9 +4,6 @@ Where a table has far more pairs of columns than rows, chunks of rows are too fe
 Passes over it are cut by columns, too: predictors node by node, products tile by tile.  What a
 piece adds up depends on the shape of the table only, so that results are the same for any number
 of threads.
-
-The levels of a column sum to one: products with its first level follow from the others, and so do
-those of its first probability.  With three levels that leaves less than half of all products.
 """
 
 from __future__ import annotations
@@ -20,6 +17,7 @@ from numpy.typing import NDArray
 
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.model.nodes import Nodes
+from mixedgm.rows.kept_columns import KeptColumns
 from mixedgm.threads import run_all
 
 _LARGEST_TILE = 512
@@ -83,40 +81,13 @@ class RowsByColumn:
         return self.design[: self.nodes.n_numeric]
 
     @cached_property
-    def place(self) -> Ints:
-        """(discrete design columns,) where each is among those that are kept; -1: it follows."""
-        nodes = self.nodes
-        start = nodes.column_start[nodes.n_gaussian :] - nodes.column_start[nodes.n_gaussian]
-        keeps = np.ones(int(start[-1]), dtype=bool)
-        keeps[start[nodes.first_indicator : -1]] = False
-        return np.where(keeps, np.cumsum(keeps) - 1, -1)
-
-    @cached_property
-    def n_kept(self) -> int:
-        """Number of expected columns that are kept."""
-        return int(self.place.max(initial=-1)) + 1
-
-    @cached_property
-    def _targets(self) -> tuple[Ints, Ints]:
-        """First design column of every discrete node, counted from the first; first kept one."""
-        nodes = self.nodes
-        start = nodes.column_start[nodes.n_gaussian :] - nodes.column_start[nodes.n_gaussian]
-        kept = np.diff(start) - (np.arange(len(start) - 1) >= nodes.first_indicator)
-        return start, np.concatenate([[0], np.cumsum(kept)]).astype(np.int64)
-
-    @cached_property
-    def _units(self) -> tuple[Ints, Ints]:
-        """First design column of every number and of every node with indicators; first kept one."""
-        nodes = self.nodes
-        widths = nodes.width[nodes.discrete][nodes.first_indicator :]
-        ones = np.ones(nodes.n_numeric, dtype=np.int64)
-        start = np.concatenate([[0], np.cumsum(np.concatenate([ones, widths]))])
-        kept = np.concatenate([[0], np.cumsum(np.concatenate([ones, widths - 1]))])
-        return start.astype(np.int64), kept.astype(np.int64)
+    def kept(self) -> KeptColumns:
+        """Which columns of E are multiplied, and with which."""
+        return KeptColumns(self.nodes)
 
     def _tiles(self, kept: Ints) -> list[tuple[tuple[int, int], tuple[int, int]]]:
         """Runs of targets by runs of columns: as large as leaves enough of them."""
-        units, size = self._units[1], _LARGEST_TILE
+        units, size = self.kept.units[1], _LARGEST_TILE
         while True:
             tiles = [
                 (rows, columns) for rows in _runs(kept, size) for columns in _runs(units, 2 * size)
@@ -130,13 +101,14 @@ class RowsByColumn:
     ) -> ProductsByColumn:
         """Multiply E with all design columns.
 
-        `expected` holds those columns of E that have a place, columns by rows.  What nodes had
+        `expected` holds those columns of E that are kept, columns by rows.  What nodes had
         `before` is taken over where their E has not changed beyond rounding: those without edges
         keep theirs along a path.
         """
         from mixedgm.rows.kernels import take_same
 
-        (start, kept), out = self._targets, np.empty((len(self.place), self.nodes.n_columns))
+        start, kept = self.kept.targets
+        out = np.empty((int(start[-1]), self.nodes.n_columns))
         is_new = np.ones(len(kept) - 1, dtype=bool)
         if before is not None:
             run_all(
@@ -163,7 +135,7 @@ class RowsByColumn:
         """Fill the rows of `out` that belong to these nodes."""
         from mixedgm.rows.kernels import fill_products
 
-        (start, kept), (unit_start, unit_kept) = self._targets, self._units
+        (start, kept), (unit_start, unit_kept) = self.kept.targets, self.kept.units
         sizes = np.diff(kept)[nodes]
         at = np.concatenate([[0], np.cumsum(sizes)])
         some, sums = expected, np.empty(int(at[-1]))

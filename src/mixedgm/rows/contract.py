@@ -20,7 +20,7 @@ from mixedgm.model.layout import Floats, Incidence, Ints
 from mixedgm.model.pair_weights import PairWeights
 
 Gradient = Literal["none", "support", "all"]
-Shape = tuple[Ints, Ints, Floats, int, int, Ints, NDArray[np.bool_], NDArray[np.bool_]]
+Shape = tuple[Ints, Ints, Floats, int, int, Ints, NDArray[np.bool_], NDArray[np.bool_], Ints]
 """What kernels know of discrete columns: see `kernels`."""
 
 

@@ -11,8 +11,9 @@ those that are scored, whose design column is one, then those with an indicator 
 shape = (first slot of every discrete node, first design column of every discrete node among those
 of all, score of every slot, first node with indicators, number of nodes with a spike, first own
 term of every discrete node, whether its values have own terms, whether its scores are equally
-spaced besides).  A slot is a value, or an own term of a node with a spike.  Predictors are
-numbered as columns of numbers, then columns of codes.
+spaced besides, first of its design columns that are kept: all but first levels).  A slot is a
+value, or an own term of a node with a spike.  Predictors are numbered as columns of numbers, then
+columns of codes.
 
 Products of features with Z are never formed.  What the columns of feature k predict together is
 predicted as if there were no feature, and multiplied by it row by row; and products of such a
@@ -40,16 +41,18 @@ _LOOSE = {"reassoc", "contract", "nsz"}
 
 @inner
 def _fill_block(numbers, codes, first, n_rows, shape, block):  # type: ignore[no-untyped-def]
-    """block[i] = z of row first + i: numbers, then an indicator per level; then 0."""
-    n_numbers, column_start, first_indicator = numbers.shape[1], shape[1], shape[3]
+    """block[i] = z of row first + i: numbers, indicators of levels but the first, 1; then 0."""
+    n_numbers, kept_start, first_indicator = numbers.shape[1], shape[8], shape[3]
     for i in range(n_rows):
         for s in range(n_numbers):
             block[i, s] = numbers[first + i, s]
         for k in range(n_numbers, block.shape[1]):
             block[i, k] = 0.0
         for j in range(first_indicator, codes.shape[1]):
-            at = n_numbers - column_start[first_indicator] + column_start[j]
-            block[i, at + np.int64(codes[first + i, j])] = 1.0
+            at = n_numbers - kept_start[first_indicator] + kept_start[j]
+            level = np.int64(codes[first + i, j])
+            block[i, at + max(level - 1, 0)] = 1.0 if level > 0 else 0.0
+        block[i, block.shape[1] - 1] = 1.0
     for i in range(n_rows, block.shape[0]):
         for k in range(block.shape[1]):
             block[i, k] = 0.0
@@ -180,6 +183,44 @@ def _softmax_node(codes, weights, first, n_rows, cat, bias, logits, work):  # ty
 
 
 @inner(fastmath=_LOOSE)
+def _softmax_rest(codes, weights, first, n_rows, cat, logits, work):  # type: ignore[no-untyped-def]
+    """The same for a node with logits of all levels but the first, less that of the first."""
+    top, norm, seen = work
+    for i in range(n_rows):
+        top[i], seen[i] = 0.0, 0.0
+    for k in range(logits.shape[0]):
+        for i in range(n_rows):
+            top[i] = max(top[i], logits[k, i])
+    for i in range(n_rows if logits.shape[0] > 0 else 0):
+        level = np.int64(codes[first + i, cat])
+        at = np.uint64(level - 1 if level > 0 else 0)
+        x = logits[at, i]  # read in any case, so that nothing branches
+        seen[i] = x if level > 0 else 0.0
+    for i in range(n_rows):
+        norm[i] = exp_nonpositive(-top[i])
+    for k in range(logits.shape[0]):
+        for i in range(n_rows):
+            e = exp_nonpositive(logits[k, i] - top[i])
+            logits[k, i] = e
+            norm[i] += e
+    total = 0.0
+    if weights.shape[0] > 0:
+        for i in range(n_rows):
+            total += weights[first + i] * (top[i] - seen[i] + log_positive(norm[i]))
+        for i in range(n_rows):
+            norm[i] = weights[first + i] / norm[i]
+    else:
+        for i in range(n_rows):
+            total += top[i] - seen[i] + log_positive(norm[i])
+        for i in range(n_rows):
+            norm[i] = 1.0 / norm[i]
+    for k in range(logits.shape[0]):
+        for i in range(n_rows):
+            logits[k, i] *= norm[i]
+    return total
+
+
+@inner(fastmath=_LOOSE)
 def _spiked_node(x, codes, weights, first, n_rows, node, bias, scores, rows, work, sums):  # type: ignore[no-untyped-def]
     """Predictors of a node with a spike -> expected design columns, weighted, in place; the loss.
 
@@ -248,7 +289,7 @@ def _add_row_sums(turned, n_rows, total):  # type: ignore[no-untyped-def]
 
 @inner(fastmath=_LOOSE)
 def add_moderated(part, bias, feature, n_rows, logits):  # type: ignore[no-untyped-def]
-    """Logits += feature * (part + bias); rows beyond those of the bias are padding."""
+    """Logits += feature * (part + bias)."""
     for k in range(bias.shape[0]):
         for i in range(n_rows):
             logits[k, i] += feature[i] * (part[k, i] + bias[k])
@@ -262,6 +303,14 @@ def _times(probs, feature, n_rows, out):  # type: ignore[no-untyped-def]
 
 
 @inner
+def _take(rows, n_rows, kept):  # type: ignore[no-untyped-def]
+    """kept[k] = rows[1 + k]."""
+    for k in range(kept.shape[0]):
+        for i in range(n_rows):
+            kept[k, i] = rows[1 + k, i]
+
+
+@inner
 def _keep(rows, places, first, n_rows, kept):  # type: ignore[no-untyped-def]
     """kept[place of k, first + i] = rows[k, i], for those that have a place."""
     for k in range(rows.shape[0]):
@@ -269,6 +318,14 @@ def _keep(rows, places, first, n_rows, kept):  # type: ignore[no-untyped-def]
             to = kept[places[k], first : first + n_rows]
             for i in range(n_rows):
                 to[i] = rows[k, i]
+
+
+@inner(fastmath=_LOOSE)
+def _add_times(part, feature, n_rows, logits):  # type: ignore[no-untyped-def]
+    """Logits += feature * part."""
+    for k in range(logits.shape[0]):
+        for i in range(n_rows):
+            logits[k, i] += feature[i] * part[k, i]
 
 
 @inner
@@ -301,25 +358,32 @@ def softmax_chunks(  # type: ignore[no-untyped-def]
     odd = True, or None where all discrete nodes have indicators: then nothing else is compiled.
     nodes = the discrete columns to predict; bias[0] is that of every value, bias[1 + k] that of the
     feature k for every design column.
-    dense = (1 + features, d, columns) coefficients, or empty when `incidence` and `values` do.
+    dense = coefficients as `fill_dense` makes them, or empty when `incidence` and `values` do.
     want = 0 value, 1 gradient on the support, 2 gradient for all pairs, 3 what is expected.
-    sizes = (rows per block, d, design columns of discrete nodes and padding; where BLAS multiplies
-    nothing, those of the largest node); out = (loss, means, support, all_pairs, expected); means
-    has sums of what multiplies own terms first, then those of the features with expected design
-    columns; expected has columns by rows, without those of first levels.  The loss of a scored node
-    is the sum of its log normalisers: what is seen of it is linear in the coefficients.
+    sizes = (rows per block, columns of Z, kept columns of discrete nodes and padding, columns of
+    the largest discrete node); out = (loss, means, support, all_pairs, expected).  means has sums
+    of what multiplies own terms first, then those of the features with expected design columns;
+    with all pairs, those of nodes with indicators are left out: they stand in the last column of
+    all_pairs.  Both all_pairs and expected are without first levels; the second has columns by
+    rows.  The loss of a scored node is the sum of its log normalisers: what is seen of it is linear
+    in the coefficients.
 
-    BLAS writes predictors columns by rows.  Its matrices are whole blocks: rows of Z after the last
-    one are zero, and what stands beside them counts for nothing.
+    Z, which BLAS multiplies, has no first levels, and a last column of ones.  It writes predictors
+    columns by rows.  Its matrices are whole blocks: rows of Z after the last one are zero, and what
+    stands beside them counts for nothing.
     """
     numbers, codes, weights, features = data
     slot_start, column_start, scores, first_indicator, n_spiked, term_start = shape[:6]
-    is_free, is_even = shape[6:]
+    is_free, is_even, kept_start = shape[6:]
     loss, means, support, all_pairs, kept = out
-    is_dense, width, is_turned = dense.shape[0] > 0, sizes[2], by_column[1].shape[0] > 0
+    is_dense, is_turned = dense.shape[0] > 0, by_column[1].shape[0] > 0
     # A block of Z is only made for the products with it.
     z = np.zeros((sizes[0] if is_dense or want == 2 else 0, sizes[1]))
-    logits, part = np.zeros((width, sizes[0])), np.zeros((width * (len(bias) > 1), sizes[0]))
+    width, moderates = sizes[2] if z.shape[0] > 0 else 0, len(bias) > 1
+    logits, part = np.zeros((width, sizes[0])), np.zeros((width * moderates, sizes[0]))
+    # Of one node, where no product has all of them.
+    levels = np.zeros((sizes[3], sizes[0]))
+    others = np.zeros((sizes[3] * moderates, sizes[0]))
     if odd is not None:
         most = 0
         for j in range(n_spiked, first_indicator):
@@ -343,8 +407,7 @@ def softmax_chunks(  # type: ignore[no-untyped-def]
                 for k in range(len(bias)):
                     np.dot(dense[k].T, z.T, part if k > 0 else logits)
                     if k > 0:
-                        shift = bias[k][: column_start[-1]]
-                        add_moderated(part, shift, moderating[k - 1], n_rows, logits)
+                        _add_times(part, moderating[k - 1], n_rows, logits)
             elif not is_turned:
                 _turn(numbers, first, n_rows, turned[0])
                 _turn(codes, first, n_rows, turned[1])
@@ -353,16 +416,20 @@ def softmax_chunks(  # type: ignore[no-untyped-def]
             for j in nodes:
                 columns_of = slice(column_start[j], column_start[j + 1])
                 slots_of = slice(slot_start[j], slot_start[j + 1])
-                place = columns_of
-                if not is_dense and want != 2:
-                    place = slice(0, column_start[j + 1] - column_start[j])
-                here, other = logits[place], part[place]
+                place = slice(kept_start[j], kept_start[j + 1])
+                n_columns = column_start[j + 1] - column_start[j]
+                here, other = levels[:n_columns], others[:n_columns]
+                if is_dense or (want == 2 and j < first_indicator):
+                    here = logits[place]
                 for k in range(0 if is_dense else len(bias)):
                     to = other if k > 0 else here
                     n_blocks = predict_node(turned, begin, n_rows, j, k - 1, incidence, values, to)
                     if k > 0 and n_blocks > 0:
                         add_moderated(other, bias[k][columns_of], moderating[k - 1], n_rows, here)
                 probs, lowest, is_done = here, np.int64(0), False
+                if is_dense and j >= first_indicator:
+                    is_done = True
+                    loss[c, j] += _softmax_rest(codes, weights, first, n_rows, j, here, work)
                 terms = means[c, 0][term_start[j] : term_start[j + 1]]
                 own, values_of = bias[0][slots_of], scores[slots_of]
                 if odd is not None:
@@ -395,23 +462,21 @@ def softmax_chunks(  # type: ignore[no-untyped-def]
                     loss[c, j] += _softmax_node(
                         codes, weights, first, n_rows, seen, own, probs, work
                     )
-                    if want > 0:
+                    if want > 0 and (want != 2 or j < first_indicator):
                         add_terms(probs, values_of, lowest, is_free[j], n_rows, terms)
                     if odd is not None:  # noqa: SIM102 (only a test of its own keeps this out)
                         if j < first_indicator and want > 0:
                             expect(probs, values_of, n_rows, here[0])
-                for k in range(len(bias) if want > 0 else 0):
+                for k in range(len(bias) if want == 1 else 0):
                     expected = other if k > 0 else here
                     if k > 0:
                         _times(here, moderating[k - 1], n_rows, other)
-                    if want == 1:
-                        _collect_node(
-                            turned, begin, n_rows, j, k - 1, incidence, expected, support[c]
-                        )
-                    if k > 0:
                         _add_row_sums(other, n_rows, means[c, k][columns_of])
+                    _collect_node(turned, begin, n_rows, j, k - 1, incidence, expected, support[c])
                 if want == 3:
                     _keep(here, by_column[2][columns_of], first, n_rows, kept)
+                elif want == 2 and not is_dense and j >= first_indicator:
+                    _take(here, n_rows, logits[place])
             for k in range(len(bias) if want == 2 else 0):
                 if k > 0:
                     _times(logits, moderating[k - 1], n_rows, part)
@@ -419,19 +484,44 @@ def softmax_chunks(  # type: ignore[no-untyped-def]
 
 
 @kernel
-def fill_dense(incidence, column_start, values, dense):  # type: ignore[no-untyped-def]
-    """dense[column, target column] = coefficient, for all discrete targets; zero before."""
+def fill_dense(incidence, shape, places, nodes, bias, values, dense):  # type: ignore[no-untyped-def]
+    """Coefficients of Z for some discrete targets, one matrix for each feature; zero before.
+
+    places = (among kept design columns, of every design column).  What belongs to the first level
+    of a predictor is taken from the others and added to the last row, that of the ones; what
+    belongs to the first level of a target is taken from its others.  So are biases of nodes with
+    indicators and of features, which are in the last row, too.
+    """
     target_ptr, entry_ptr, entry_column = incidence
-    n_gaussian = target_ptr.shape[0] - column_start.shape[0]
-    for cat in range(column_start.shape[0] - 1):
-        first, last = column_start[cat], column_start[cat + 1]
+    slot_start, column_start, first_indicator, kept_start = shape[0], shape[1], shape[3], shape[8]
+    n_discrete, d, one = column_start.shape[0] - 1, places.shape[0], dense.shape[1] - 1
+    n_gaussian = target_ptr.shape[0] - 1 - n_discrete
+    n_numbers = d - column_start[n_discrete] + column_start[first_indicator]
+    for cat in nodes:
+        width = column_start[cat + 1] - column_start[cat]
+        # Of a target with indicators, levels from 1 on less the first; of others, all columns.
+        has_first = 1 if cat >= first_indicator else 0
+        to = kept_start[cat] - has_first
+        for k in range(has_first, width):
+            if has_first:
+                own = bias[0][slot_start[cat] : slot_start[cat + 1]]
+                dense[0, one, to + k] = own[k] - own[0]
+            for f in range(1, dense.shape[0]):
+                own = bias[f][column_start[cat] : column_start[cat + 1]]
+                dense[f, one, to + k] = own[k] - (own[0] if has_first else 0.0)
         for m in range(target_ptr[n_gaussian + cat], target_ptr[n_gaussian + cat + 1]):
-            at, column = entry_ptr[m], entry_column[entry_ptr[m]]
-            while at < entry_ptr[m + 1]:
-                for k in range(first, last):
-                    dense[column, k] = values[at]
-                    at += 1
-                column += 1
+            first, last = entry_ptr[m], entry_ptr[m + 1]
+            f, column = divmod(entry_column[first], d)
+            for k in range(has_first, width):
+                base = 0.0
+                if column >= n_numbers:
+                    base = values[first + k] - (values[first] if has_first else 0.0)
+                    dense[f, one, to + k] += base
+                for at in range(first, last, width):
+                    place = places[column + (at - first) // width]
+                    if place >= 0:
+                        x = values[at + k] - (values[at] if has_first else 0.0)
+                        dense[f, place, to + k] = x - base
 
 
 @kernel

@@ -35,6 +35,7 @@ from mixedgm.rows.contract import (
     SoftmaxSums,
 )
 from mixedgm.rows.curvature import BLAS_COST, scored_curvature, summed_curvature
+from mixedgm.rows.kept_columns import KeptColumns
 from mixedgm.rows.outside import DesignColumns, Slopes, SlopesByMoments, nearest
 from mixedgm.rows.products import Products
 from mixedgm.rows.spiked import SpikedRows
@@ -91,6 +92,10 @@ class MemoryRows:
     part_seconds: tuple[float, float] = field(default=(0.0, 0.0), init=False)
     _judged: tuple[Incidence, bool] | None = field(default=None, init=False, repr=False)
     """The last incidence, and whether it is dense."""
+    _scored: tuple[Incidence, slice, Floats, Ints] | None = field(
+        default=None, init=False, repr=False
+    )
+    """The last incidence, and the entries of its scored targets: second moments, and targets."""
     _last: ProductsByColumn | None = field(default=None, init=False, repr=False)
     """Products of the last pass that was cut by columns."""
 
@@ -122,7 +127,13 @@ class MemoryRows:
             nodes.term_start,
             nodes.free,
             nodes.evenly_scored,
+            self._kept.targets[1],
         )
+
+    @cached_property
+    def _kept(self) -> KeptColumns:
+        """The design columns that are multiplied."""
+        return KeptColumns(self.nodes)
 
     @cached_property
     def _width(self) -> int:
@@ -340,30 +351,25 @@ class MemoryRows:
         bounds, columns, d = self._bounds, self._width, self._n_columns
         n_chunks = len(bounds) - 1
         turned = None if whole_rows else self._by_column
+        multiplies = whole_rows or (gradient == "all" and turned is None)
         # Whole vector registers: the columns added here belong to no node and are cut off again.
-        width = -(-columns // _LANES) * _LANES
+        width = -(-max(1, self._kept.n_targets) // _LANES) * _LANES
+        of_z = self._kept.n_columns + 1
         bias = self._biases(coef)
-        products = gradient == "all" and turned is None
-        sizes = (self.codes.shape[1], len(coef.values), len(bias), d, width)
-        out = _accumulators(
-            n_chunks,
-            sizes,
-            max(width, self._n_terms),
-            gradient if turned is None or gradient != "all" else "none",
-        )
-        block = self._block(d, width, products=whole_rows or products)
+        want = _EXPECTED if turned is not None and gradient == "all" else _WANT[gradient]
+        sizes = (self.codes.shape[1], len(coef.values), len(bias), of_z, width)
+        out = _accumulators(n_chunks, sizes, max(columns, self._n_terms), want)
         work = self.n_rows * (len(coef.values) + (d * columns if gradient == "all" else 0))
         if self.nodes.first_indicator:
             work += self.n_rows * self._n_values
         n_threads = threads_for(work, self.n_threads)
-        dense = self._dense(coef, (len(bias), d, width)) if whole_rows else _NO_MATRICES
-        kept, by_column, want = _NO_MATRIX, _NOT_TURNED, _WANT[gradient]
-        if not (whole_rows or products):
-            width = self._widest
+        dense = self._dense(coef, bias, (len(bias), of_z, width)) if whole_rows else _NO_MATRICES
+        block = self._block(of_z, width, products=multiplies)
+        kept, by_column = _NO_MATRIX, _NOT_TURNED
         if turned is not None:
-            by_column = (turned.numbers, turned.codes, turned.place)
-        if turned is not None and gradient == "all":
-            kept, want = np.empty((turned.n_kept, self.n_rows)), _EXPECTED
+            by_column = (turned.numbers, turned.codes, turned.kept.place)
+        if want == _EXPECTED:
+            kept = np.empty((self._kept.n_targets, self.n_rows))
             if len(coef.nodes) < self.codes.shape[1]:
                 kept[:] = 0.0  # what belongs to nodes that are not predicted
 
@@ -381,18 +387,16 @@ class MemoryRows:
                 coef.incidence.blocks,
                 coef.values,
                 want,
-                (block, d, width),
+                (block, of_z, width, self._widest),
                 (*out, kept),
             )
 
         pieces = self._pieces(coef, n_chunks, n_threads, by_nodes=turned is not None)
         with single_threaded_blas() if whole_rows or gradient == "all" else nullcontext():
             run_all([piece(*one) for one in pieces], n_threads)
-            all_pairs = None
-            if turned is not None and gradient == "all":
+            if turned is not None and want == _EXPECTED:
                 self._last = turned.products(kept, self.total_weight, n_threads, self._last)
-                all_pairs = self._last.by_column.T
-        sums = self._means(out, coef, gradient, all_pairs)
+        sums = self._means(out, coef, gradient, want)
         self._spend(time.perf_counter() - clock, 0.0)
         return sums
 
@@ -436,16 +440,16 @@ class MemoryRows:
         return [((c, c + 1), run) for c in range(n_chunks) for run in runs if len(run)]
 
     def _means(
-        self,
-        out: tuple[Floats, ...],
-        coef: Coefficients,
-        gradient: Gradient,
-        all_pairs: Floats | None = None,
+        self, out: tuple[Floats, ...], coef: Coefficients, gradient: Gradient, want: int
     ) -> SoftmaxSums:
         """Sums of all chunks -> means over rows, of what was asked for."""
         loss, means, support, products = (self._mean(part) for part in out)
-        if all_pairs is None and gradient == "all":
-            all_pairs = self._all_pairs(products[:, : self._width], means)
+        all_pairs = None
+        if want == _EXPECTED:
+            assert self._last is not None
+            all_pairs = self._last.by_column.T
+        elif gradient == "all":
+            all_pairs = self._all_pairs(products[:, : self._kept.n_targets], means)
         if self.products is not None and gradient == "support":
             self.products.centre_support(support, means[1:], coef)
         if self.nodes.n_scored:
@@ -462,10 +466,34 @@ class MemoryRows:
         )
 
     def _all_pairs(self, products: Floats, means: Floats) -> Floats:
-        """(1 + F, target columns, d) sums -> (columns, target columns)."""
+        """(1 + F, kept target columns, kept columns and ones) means -> (columns, target columns).
+
+        Fills in the means of nodes with indicators, too.
+        """
+        kept, totals = self._kept, self._column_means
+        expected = kept.spread(products[:, :, -1], totals[:, 0])
+        first, start = self.nodes.first_indicator, int(self._shape[1][self.nodes.first_indicator])
+        means[0, int(self._shape[5][first]) : self._n_terms] = expected[0, start:]
+        means[1:, : self._width] = expected[1:]
+        every = kept.products(products, totals[:, 1:])
         if self.products is not None:
-            self.products.centre_all(products, means[1:, : self._width])
-        return np.concatenate(list(products), axis=1).T if len(products) > 1 else products[0].T
+            self.products.centre_all(every, means[1:, : self._width])
+        return np.concatenate(list(every), axis=1).T if len(every) > 1 else every[0].T
+
+    @cached_property
+    def _column_means(self) -> Floats:
+        """(1 + F, 1 + d) mean of 1 and of the design columns, times 1 and times every feature."""
+        features = _NO_MATRIX if self.products is None else self.products.features.T
+        first, n_levels = self.nodes.first_indicator, self.nodes.n_levels
+        weights = np.ones(self.n_rows) if self.weights is None else self.weights
+        rows = []
+        for weight in [weights, *(weights * feature for feature in features)]:
+            levels = [
+                np.bincount(self.codes[:, j], weight, n_levels[j])
+                for j in range(first, self.codes.shape[1])
+            ]
+            rows.append(np.concatenate([[weight.sum()], weight @ self.numbers, *levels]))
+        return np.array(rows) / self.total_weight
 
     def _seen(self, coef: Coefficients) -> Floats:
         """Mean logits of the values that scored nodes have, which are linear in what was observed.
@@ -478,12 +506,14 @@ class MemoryRows:
         shares = self.column_moments().shares[values]
         logits = np.where(shares > 0.0, coef.bias[values], 0.0) * shares
         out = np.add.reduceat(logits, nodes.slot_start[first:last] - nodes.slot_start[first])
-        p = incidence.nodes.n_gaussian
-        entries = slice(*incidence.node_entries[[p + first, p + last]].tolist())
-        column, target = incidence.entry_column[entries], incidence.entry_target[entries]
-        linear = coef.values[entries] * self.second_moments(column, target)
-        at = target - nodes.column_start[p + first]
-        return np.asarray(out + np.bincount(at, linear, last - first))
+        if self._scored is None or self._scored[0] is not incidence:
+            p = incidence.nodes.n_gaussian
+            entries = slice(*incidence.node_entries[[p + first, p + last]].tolist())
+            column, target = incidence.entry_column[entries], incidence.entry_target[entries]
+            at = target - nodes.column_start[p + first]
+            self._scored = incidence, entries, self.second_moments(column, target), at
+        _, entries, second, at = self._scored
+        return np.asarray(out + np.bincount(at, coef.values[entries] * second, last - first))
 
     def _biases(self, coef: Coefficients) -> Floats:
         """The bias of every value; below, an intercept of every feature for every column."""
@@ -523,9 +553,12 @@ class MemoryRows:
         """
         if self._judged is None or self._judged[0] is not coef.incidence:
             n_matrices = 1 if self.products is None else 1 + self.products.n_features
-            limit = _DENSE * n_matrices * self._n_columns * self._width
+            limit = _DENSE * n_matrices * self._kept.n_columns * self._kept.n_targets
             self._judged = coef.incidence, self._picked(coef.incidence) > limit
-        return self._judged[1]
+        if not self._judged[1]:
+            return False
+        # A first level without rows may have the bias -inf, and nothing can be relative to it.
+        return bool(np.isfinite(coef.bias[self._shape[0][self.nodes.first_indicator] :]).all())
 
     def _picked(self, incidence: Incidence) -> int:
         """Coefficients that a row picks, of all targets that have a softmax."""
@@ -535,14 +568,14 @@ class MemoryRows:
         width = np.concatenate([np.ones(p, dtype=np.int64), self.nodes.width[self.nodes.discrete]])
         return int((entries // width[source[first:]]).sum())
 
-    def _dense(self, coef: Coefficients, shape: tuple[int, int, int]) -> Floats:
+    def _dense(self, coef: Coefficients, bias: Floats, shape: tuple[int, int, int]) -> Floats:
         from mixedgm.rows.kernels import fill_dense
 
-        incidence = coef.incidence
-        dense = np.zeros((shape[0] * shape[1], shape[2]))
+        incidence, dense = coef.incidence, np.zeros(shape)
         blocks = (incidence.target_ptr, incidence.entry_ptr, incidence.entry_column)
-        fill_dense(blocks, self._shape[1], coef.values, dense)
-        return dense.reshape(shape)
+        places = self._kept.column_place
+        fill_dense(blocks, self._shape, places, coef.nodes, bias, coef.values, dense)
+        return dense
 
     def _support_from_all(self, coef: Coefficients) -> SoftmaxSums:
         sums, incidence = self.softmax(coef, "all"), coef.incidence
@@ -606,14 +639,15 @@ def _keep_freed_memory() -> None:
 
 
 def _accumulators(
-    n_chunks: int, sizes: tuple[int, int, int, int, int], n_means: int, gradient: Gradient
+    n_chunks: int, sizes: tuple[int, int, int, int, int], n_means: int, want: int
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """Sums of every chunk: loss, means, support, all_pairs; those not asked for are empty."""
-    n_discrete, n_entries, n_biases, d, width = sizes
+    n_discrete, n_entries, n_biases, of_z, width = sizes
+    shape = (n_biases, width, of_z) if want == _WANT["all"] else (0, 0, 0)
     return (
         np.zeros((n_chunks, n_discrete)),
         np.zeros((n_chunks, n_biases, n_means)),
-        np.zeros((n_chunks, n_entries if gradient == "support" else 0)),
+        np.zeros((n_chunks, n_entries if want == _WANT["support"] else 0)),
         # Written whole by the first block of a chunk, so it need not be zero before.
-        np.empty((n_chunks, n_biases, width, d) if gradient == "all" else (n_chunks, 0, 0, 0)),
+        np.empty((n_chunks, *shape)),
     )

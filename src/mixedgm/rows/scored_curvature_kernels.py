@@ -227,7 +227,7 @@ def scored_sums(data, rows, nodes, shape, bias, incidence, values, start, sizes,
     sizes = (rows of a block, most columns, most values, most own terms).
     """
     numbers, codes, _, features = data
-    slot_start, column_start, scores, _, _, term_start, is_free, is_even = shape
+    slot_start, column_start, scores, _, _, term_start, is_free, is_even, _ = shape
     length, most, n_values, n_terms = sizes
     target_ptr = incidence[0]
     n_gaussian, n_intercepts = target_ptr.shape[0] - 1 - codes.shape[1], bias.shape[0]

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from mixedgm.errors import ParameterError
-from mixedgm.path.grid import geometric
-from mixedgm.path.path import solve_path
+from mixedgm.path.path import geometric_lams, solve_path
 from mixedgm.path.recipe import Recipe
 from mixedgm.solve.choose import Auto
 from mixedgm.solve.loop import Status
@@ -73,7 +72,7 @@ def test_a_path_is_that_of_elimination_within_the_stated_errors():
     """Five standard errors of a KKT number or an objective; about one failure in 10,000 seeds."""
     table = draw(3, 150, 2, (2, 3, 2), True)
     task, exact = task_of(table), table.task(loss="likelihood")
-    lams = geometric(task.lam_max, 4, 0.1)
+    lams = geometric_lams(task.lam_max, 4, 0.1)
     path = solve_path(task, lams, Recipe(FAST, 1e-5, 100))
     best = solve_path(exact, lams, Recipe(Auto(), 1e-7, 200))
     assert path.loss == "likelihood-mc"

@@ -85,10 +85,10 @@ def test_first_levels_follow_from_the_others():
     turned = RowsByColumn.of(rows.numbers, rows.codes, rows.nodes, rows.weights)
     assert len(turned.design) == 60 + sum(rows.nodes.n_levels) - 80
     np.testing.assert_allclose(turned.sums, rows.moments().mean * rows.total_weight, atol=1e-10)
-    expected = np.random.default_rng(2).random((turned.n_kept, rows.n_rows))
+    expected = np.random.default_rng(2).random((turned.kept.n_targets, rows.n_rows))
     found = turned.products(expected, 2.0, 1).by_column
     # Level 1 of the last column, with each level of the first categorical one (columns 60 and 61).
-    of_last = expected[turned.place[-2]]
+    of_last = expected[turned.kept.place[-2]]
     for level in (0, 1):
         wanted = of_last[rows.codes[:, 0] == level].sum() / 2.0
         np.testing.assert_allclose(found[-2, 60 + level], wanted, rtol=1e-12)

@@ -10,8 +10,7 @@ import pytest
 import mixedgm as mg
 from mixedgm.notices import enough_memory
 from mixedgm.options import Options
-from mixedgm.path import grid
-from mixedgm.path.path import solve_path
+from mixedgm.path.path import geometric_lams, solve_path
 from mixedgm.path.recipe import Recipe
 from mixedgm.path.task import prepare
 from mixedgm.rows import device as module
@@ -36,7 +35,7 @@ LIBRARIES = ["numpy", "torch"]
 def path_of(table, **recipe):
     made = Recipe(tol=1e-9, **recipe)
     task = prepare(table.design, made)
-    return task, solve_path(task, grid.geometric(task.lam_max, 6, 0.1), made)
+    return task, solve_path(task, geometric_lams(task.lam_max, 6, 0.1), made)
 
 
 def needs(library):
