@@ -1,7 +1,8 @@
 """One thread against more of them on a table with more pairs of columns than rows.
 
 `python -m benchmarks.cores` measures one thread against all cores of the machine, and prints a
-table; `--threads 1,2,4,16` names others.  Part "scale" has the rows of two cores.
+table; `--threads 1,2,4,16` names others.  Its last column is how much faster the matrix products of
+a pass are, alone.  Part "scale" has the rows of two cores.
 """
 
 from __future__ import annotations
@@ -9,12 +10,17 @@ from __future__ import annotations
 import argparse
 import time
 from dataclasses import asdict, dataclass
+from functools import partial
+
+import numpy as np
 
 from benchmarks import data, product
 from benchmarks.context import THREADS, Context
 from benchmarks.report import Result, at_least, holds, shown
 from benchmarks.simulate import Shape
+from benchmarks.timing import interleaved, one_blas_thread
 from mixedgm.parallel import n_cores
+from mixedgm.rows.by_column import RowsByColumn
 from mixedgm.table.encode import Design
 
 SHAPES = {
@@ -70,6 +76,17 @@ def _once(design: Design, n_threads: int) -> Found:
     )
 
 
+def products_alone(design: Design, threads: list[int], repeats: int) -> dict[int, float]:
+    """Seconds of the matrix products of one pass with each number of threads: what can be had."""
+    turned = RowsByColumn.of(design.numbers, design.codes, design.schema.spans)
+    expected = np.random.default_rng(0).random((turned.kept.n_targets, design.n_rows))
+    with one_blas_thread():
+        times = interleaved(
+            {str(k): partial(turned.products, expected, 1.0, k) for k in threads}, 5 * repeats
+        )
+    return {count: times[str(count)].best for count in threads}
+
+
 def rows(result: Result, context: Context) -> None:
     """Two cores against one."""
     shape = context.pick(SHAPES)
@@ -94,17 +111,22 @@ def main() -> None:
     threads = [int(count) for count in options.threads.split(",")]
     product.warm_up()
     shape = SHAPES[options.size]
-    found = measured(data.simulated(shape), threads, options.repeats)
+    design = data.simulated(shape)
+    found = measured(design, threads, options.repeats)
+    products = products_alone(design, threads, options.repeats)
     first = found[threads[0]]
     print(f"{shape}, {N_LAMS} lams to lam_max * {RATIO}; {n_cores()} cores")
-    print("| threads | seconds | x | prepare | passes | curvature | others | same bits |")
-    print("| ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- |")
+    print(
+        "| threads | seconds | x | prepare | passes | curvature | others | same bits | products |"
+    )
+    print("| ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- | ---: |")
     for count, one in found.items():
         parts = (one.prepare, one.passes, one.curvature, one.others)
         cells = " | ".join(f"{part:.3f}" for part in parts)
-        same = "yes" if one.objective == first.objective else "NO"
+        same = "same" if one.objective == first.objective else "OTHERS"
         ratio = first.seconds / one.seconds
-        print(f"| {count} | {one.seconds:.3f} | {ratio:.2f} | {cells} | {same} |")
+        alone = f"{products[threads[0]] / products[count]:.2f} x"
+        print(f"| {count} | {one.seconds:.3f} | {ratio:.2f} | {cells} | {same} | {alone} |")
 
 
 if __name__ == "__main__":

@@ -250,17 +250,11 @@ class ActiveSystem:
         return None
 
     def _with_penalty(self, pull: Floats, bend: Floats, unit: Floats) -> Floats:
-        """A copy of H plus, per group, pull * (I - unit unit') + bend * unit unit'."""
-        layout, first = self.layout, self.layout.n_node_terms
+        """A copy of H plus the curvature of the penalty."""
+        from mixedgm.solve.kernels import add_bend
+
         matrix = np.array(self._dense)
-        diagonal = np.arange(first, layout.n_theta)
-        # The norm of a single number has no curvature: only the penalty of the norm may have.
-        bent = layout.sizes > 1
-        matrix[diagonal, diagonal] += layout.spread(np.where(bent, pull, bend))
-        for g in np.flatnonzero(bent).tolist():
-            at = slice(layout.starts[g], layout.starts[g + 1])
-            along = unit[at.start - first : at.stop - first]
-            matrix[at, at] -= (pull[g] - bend[g]) * np.outer(along, along)
+        add_bend(self.layout.starts, pull, bend, unit, matrix)
         return matrix
 
     def _by_products(
