@@ -52,7 +52,7 @@ def summed_curvature(
     work = (n_rows // stride + 1) * (sizes.n_predictors * sizes.width) ** 2
     parts = _row_parts(n_rows, int(work.sum()), int(starts[-1]), stride)
     n_threads = threads_for(int(work.sum()), n_threads)
-    shares = _shares(work, 1 if n_threads == 1 else -(-2 * n_threads // len(parts)))
+    shares = _shares(work, 1 if n_threads == 1 else -(-3 * n_threads // len(parts)))
     sums, by_blas = np.zeros((len(parts), int(starts[-1]))), sizes.by_blas
 
     def task(part: int, first: int, last: int) -> None:
