@@ -79,7 +79,7 @@ SHAPES = (*TABLES, *MODERATED, *DISTRIBUTIONS)
 MEMORY = {
     "memory": {},
     "memory-blas": {"n_threads": 2, "blas_cost": 0.0},
-    "memory-levels": {"n_threads": 3, "blas_cost": 1e9},
+    "memory-levels": {"n_threads": 3, "blas_cost": 1e9, "turned_up_to": 0},
     "memory-without-moments": {"n_threads": 2, "most_moments": 0},
     "memory-by-column": {"n_threads": 2, "cut_from": 0},
 }

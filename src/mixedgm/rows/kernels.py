@@ -139,25 +139,29 @@ def _collect_node(turned, begin, n_rows, cat, wanted, incidence, probs, grad):  
 
 
 @inner(fastmath=_LOOSE)
-def _softmax_node(codes, weights, first, n_rows, cat, bias, logits, work):  # type: ignore[no-untyped-def]
+def _softmax_node(codes, weights, first, n_rows, cat, less, bias, logits, work):  # type: ignore[no-untyped-def]
     """Logits of one node less their bias -> weighted probabilities in place; returns the loss.
 
     The node's logits stand levels by rows, so that every operation runs over rows and vectorises
     however few levels there are.  `cat` is the column of its codes; without one (-1), the sum of
-    the log normalisers is returned.  work = (largest logit, sum, logit seen): separate arrays, so
-    that the compiler need not fear that they overlap.
+    the log normalisers is returned.  With `less` = 1 they are those of all levels but the first,
+    less that of the first; else it is 0.  work = (largest logit, sum, logit seen): separate arrays,
+    so that the compiler need not fear that they overlap.
     """
-    top, norm, seen = work
+    (top, norm, seen), lowest = work, 0.0 if less else -np.inf
     for i in range(n_rows):
-        logits[0, i] += bias[0]
-        top[i] = logits[0, i]
-        norm[i] = 0.0
-    for k in range(1, bias.shape[0]):
+        top[i] = lowest
+        seen[i] = 0.0
+    for k in range(bias.shape[0]):
         for i in range(n_rows):
             logits[k, i] += bias[k]
             top[i] = max(top[i], logits[k, i])
+    for i in range(n_rows if cat >= 0 and bias.shape[0] > 0 else 0):
+        level = np.int64(codes[first + i, cat]) - less
+        x = logits[np.uint64(level if level > 0 else 0), i]  # read anyway, so that nothing branches
+        seen[i] = x if level >= 0 else 0.0
     for i in range(n_rows):
-        seen[i] = logits[np.int64(codes[first + i, cat]), i] if cat >= 0 else 0.0
+        norm[i] = less * exp_nonpositive(min(-top[i], 0.0))
     for k in range(bias.shape[0]):
         for i in range(n_rows):
             e = exp_nonpositive(logits[k, i] - top[i])
@@ -177,44 +181,6 @@ def _softmax_node(codes, weights, first, n_rows, cat, bias, logits, work):  # ty
         for i in range(n_rows):
             norm[i] = 1.0 / norm[i]
     for k in range(bias.shape[0]):
-        for i in range(n_rows):
-            logits[k, i] *= norm[i]
-    return total
-
-
-@inner(fastmath=_LOOSE)
-def _softmax_rest(codes, weights, first, n_rows, cat, logits, work):  # type: ignore[no-untyped-def]
-    """The same for a node with logits of all levels but the first, less that of the first."""
-    top, norm, seen = work
-    for i in range(n_rows):
-        top[i], seen[i] = 0.0, 0.0
-    for k in range(logits.shape[0]):
-        for i in range(n_rows):
-            top[i] = max(top[i], logits[k, i])
-    for i in range(n_rows if logits.shape[0] > 0 else 0):
-        level = np.int64(codes[first + i, cat])
-        at = np.uint64(level - 1 if level > 0 else 0)
-        x = logits[at, i]  # read in any case, so that nothing branches
-        seen[i] = x if level > 0 else 0.0
-    for i in range(n_rows):
-        norm[i] = exp_nonpositive(-top[i])
-    for k in range(logits.shape[0]):
-        for i in range(n_rows):
-            e = exp_nonpositive(logits[k, i] - top[i])
-            logits[k, i] = e
-            norm[i] += e
-    total = 0.0
-    if weights.shape[0] > 0:
-        for i in range(n_rows):
-            total += weights[first + i] * (top[i] - seen[i] + log_positive(norm[i]))
-        for i in range(n_rows):
-            norm[i] = weights[first + i] / norm[i]
-    else:
-        for i in range(n_rows):
-            total += top[i] - seen[i] + log_positive(norm[i])
-        for i in range(n_rows):
-            norm[i] = 1.0 / norm[i]
-    for k in range(logits.shape[0]):
         for i in range(n_rows):
             logits[k, i] *= norm[i]
     return total
@@ -303,14 +269,6 @@ def _times(probs, feature, n_rows, out):  # type: ignore[no-untyped-def]
 
 
 @inner
-def _take(rows, n_rows, kept):  # type: ignore[no-untyped-def]
-    """kept[k] = rows[1 + k]."""
-    for k in range(kept.shape[0]):
-        for i in range(n_rows):
-            kept[k, i] = rows[1 + k, i]
-
-
-@inner
 def _keep(rows, places, first, n_rows, kept):  # type: ignore[no-untyped-def]
     """kept[place of k, first + i] = rows[k, i], for those that have a place."""
     for k in range(rows.shape[0]):
@@ -347,15 +305,16 @@ def _dot(z, probs, is_first, product, total):  # type: ignore[no-untyped-def]
 
 @kernel
 def softmax_chunks(  # type: ignore[no-untyped-def]
-    data, by_column, bounds, chunks, shape, odd, nodes, bias, dense, incidence, values, want, sizes,
-    out,
+    data, by_column, bounds, chunks, shape, odd, moderates, nodes, bias, dense, incidence, values,
+    want, sizes, out,
 ):  # fmt: skip
     """Run the chunks of rows ``chunks[0]:chunks[1]``, each into its own slot of `out`.
 
     data = (numbers, codes, weights, features); chunk c holds the rows bounds[c]:bounds[c + 1].
-    by_column = (numbers, codes, design column -> its row in `expected`): the rows columns by rows,
-    where the store keeps them so; else empty.
-    odd = True, or None where all discrete nodes have indicators: then nothing else is compiled.
+    by_column = (numbers, codes, place of every discrete design column among those that are kept, or
+    -1): the rows columns by rows, where the store keeps them so; else the first two are empty.
+    odd = True, or None where all discrete nodes have indicators: then nothing else is compiled;
+    moderates likewise, None where there are no features.
     nodes = the discrete columns to predict; bias[0] is that of every value, bias[1 + k] that of the
     feature k for every design column.
     dense = coefficients as `fill_dense` makes them, or empty when `incidence` and `values` do.
@@ -379,11 +338,12 @@ def softmax_chunks(  # type: ignore[no-untyped-def]
     is_dense, is_turned = dense.shape[0] > 0, by_column[1].shape[0] > 0
     # A block of Z is only made for the products with it.
     z = np.zeros((sizes[0] if is_dense or want == 2 else 0, sizes[1]))
-    width, moderates = sizes[2] if z.shape[0] > 0 else 0, len(bias) > 1
-    logits, part = np.zeros((width, sizes[0])), np.zeros((width * moderates, sizes[0]))
+    width, has_features = sizes[2] if z.shape[0] > 0 else 0, len(bias) > 1
+    logits, part = np.zeros((width, sizes[0])), np.zeros((width * has_features, sizes[0]))
     # Of one node, where no product has all of them.
     levels = np.zeros((sizes[3], sizes[0]))
-    others = np.zeros((sizes[3] * moderates, sizes[0]))
+    others = np.zeros((sizes[3] * has_features, sizes[0]))
+    nothing = np.zeros(sizes[3])
     if odd is not None:
         most = 0
         for j in range(n_spiked, first_indicator):
@@ -400,14 +360,16 @@ def softmax_chunks(  # type: ignore[no-untyped-def]
     for c in range(chunks[0], chunks[1]):
         for first in range(bounds[c], bounds[c + 1], sizes[0]):
             n_rows = min(sizes[0], bounds[c + 1] - first)
-            _turn(features, first, n_rows, moderating)
+            if moderates is not None:
+                _turn(features, first, n_rows, moderating)
             if z.shape[0] > 0:
                 _fill_block(numbers, codes, first, n_rows, shape, z)
             if is_dense:
                 for k in range(len(bias)):
                     np.dot(dense[k].T, z.T, part if k > 0 else logits)
-                    if k > 0:
-                        _add_times(part, moderating[k - 1], n_rows, logits)
+                    if moderates is not None:  # noqa: SIM102 (only a test of its own keeps it out)
+                        if k > 0:
+                            _add_times(part, moderating[k - 1], n_rows, logits)
             elif not is_turned:
                 _turn(numbers, first, n_rows, turned[0])
                 _turn(codes, first, n_rows, turned[1])
@@ -424,14 +386,16 @@ def softmax_chunks(  # type: ignore[no-untyped-def]
                 for k in range(0 if is_dense else len(bias)):
                     to = other if k > 0 else here
                     n_blocks = predict_node(turned, begin, n_rows, j, k - 1, incidence, values, to)
-                    if k > 0 and n_blocks > 0:
-                        add_moderated(other, bias[k][columns_of], moderating[k - 1], n_rows, here)
+                    if moderates is not None:  # noqa: SIM102
+                        if k > 0 and n_blocks > 0:
+                            shift = bias[k][columns_of]
+                            add_moderated(other, shift, moderating[k - 1], n_rows, here)
                 probs, lowest, is_done = here, np.int64(0), False
-                if is_dense and j >= first_indicator:
-                    is_done = True
-                    loss[c, j] += _softmax_rest(codes, weights, first, n_rows, j, here, work)
                 terms = means[c, 0][term_start[j] : term_start[j + 1]]
                 own, values_of = bias[0][slots_of], scores[slots_of]
+                less = 1 if is_dense and j >= first_indicator else 0
+                if less:  # biases are in the product
+                    own = nothing[: here.shape[0]]
                 if odd is not None:
                     if j < n_spiked:
                         at = numbers.shape[1] - column_start[first_indicator] + 2 * j + 1
@@ -460,7 +424,7 @@ def softmax_chunks(  # type: ignore[no-untyped-def]
                 if not is_done:
                     seen = -1 if j < first_indicator else j
                     loss[c, j] += _softmax_node(
-                        codes, weights, first, n_rows, seen, own, probs, work
+                        codes, weights, first, n_rows, seen, less, own, probs, work
                     )
                     if want > 0 and (want != 2 or j < first_indicator):
                         add_terms(probs, values_of, lowest, is_free[j], n_rows, terms)
@@ -469,17 +433,18 @@ def softmax_chunks(  # type: ignore[no-untyped-def]
                             expect(probs, values_of, n_rows, here[0])
                 for k in range(len(bias) if want == 1 else 0):
                     expected = other if k > 0 else here
-                    if k > 0:
-                        _times(here, moderating[k - 1], n_rows, other)
-                        _add_row_sums(other, n_rows, means[c, k][columns_of])
+                    if moderates is not None:  # noqa: SIM102
+                        if k > 0:
+                            _times(here, moderating[k - 1], n_rows, other)
+                            _add_row_sums(other, n_rows, means[c, k][columns_of])
                     _collect_node(turned, begin, n_rows, j, k - 1, incidence, expected, support[c])
-                if want == 3:
-                    _keep(here, by_column[2][columns_of], first, n_rows, kept)
-                elif want == 2 and not is_dense and j >= first_indicator:
-                    _take(here, n_rows, logits[place])
+                if want == 3 or (want == 2 and not is_dense and j >= first_indicator):
+                    to, at_row = (kept, first) if want == 3 else (logits, 0)
+                    _keep(here, by_column[2][columns_of], at_row, n_rows, to)
             for k in range(len(bias) if want == 2 else 0):
-                if k > 0:
-                    _times(logits, moderating[k - 1], n_rows, part)
+                if moderates is not None:  # noqa: SIM102
+                    if k > 0:
+                        _times(logits, moderating[k - 1], n_rows, part)
                 _dot(z, part if k > 0 else logits, first == bounds[c], product, all_pairs[c, k])
 
 

@@ -51,7 +51,7 @@ _DENSE = 0.16
 _SMALL_PRODUCT = 900_000
 _WANT = {"none": 0, "support": 1, "all": 2}
 _EXPECTED = 3
-_NOT_TURNED = (np.zeros((0, 0)), np.zeros((0, 0), dtype=np.int64), np.zeros(0, dtype=np.int64))
+_NOT_TURNED = (np.zeros((0, 0)), np.zeros((0, 0), dtype=np.int64))
 # Up to so many rows there are fewer chunks than a large machine has use for; passes with much work
 # are then cut by columns, too, as long as the rows turned take no more bytes than these.
 _MANY_ROWS, _MOST_BYTES = 64 * 400, 2**30
@@ -87,6 +87,8 @@ class MemoryRows:
     are asked for are computed from the rows."""
     cut_from: int = MUCH_WORK
     """Rows times pairs of columns from which on a pass over few rows is cut by columns, too."""
+    turned_up_to: int = 2**20
+    """Rows times columns up to which moments are made from the rows turned in any case."""
     passes: float = field(default=0.0, init=False)
     curvature_passes: float = field(default=0.0, init=False)
     part_seconds: tuple[float, float] = field(default=(0.0, 0.0), init=False)
@@ -262,7 +264,10 @@ class MemoryRows:
         from mixedgm.rows.kernels import level_moments
 
         if self._by_column is not None:
-            return self._sums_by_column(self._by_column)
+            return self._sums_by_column(self._by_column, weights)
+        if self.n_rows * self._n_columns <= self.turned_up_to:
+            turned = RowsByColumn.of(self.numbers, self.codes, self.nodes, weights)
+            return self._sums_by_column(turned, weights)
         p, first = self.numbers.shape[1], self.nodes.first_indicator
         start = self._shape[1][first:] - self._shape[1][first]
         levels = int(start[-1])
@@ -284,13 +289,15 @@ class MemoryRows:
         second[p:, p:] = upper + np.triu(upper, 1).T
         return np.concatenate([weighted.sum(axis=0), np.diagonal(upper)]), second
 
-    def _sums_by_column(self, turned: RowsByColumn) -> tuple[Floats, Floats]:
-        """The same from the rows turned, with their own weights."""
+    def _sums_by_column(
+        self, turned: RowsByColumn, weights: Floats | None
+    ) -> tuple[Floats, Floats]:
+        """The same from the rows turned with these weights."""
         p, discrete = self.nodes.n_gaussian, turned.design[self.nodes.n_gaussian :]
         numbers = self.numbers[:, :p]
         weighted = numbers
-        if self.weights is not None:
-            discrete, weighted = discrete * self.weights, numbers * self.weights[:, None]
+        if weights is not None:
+            discrete, weighted = discrete * weights, numbers * weights[:, None]
         with single_threaded_blas():
             found = turned.products(discrete, 1.0, self.n_threads).by_column
         second = np.empty((self._n_columns, self._n_columns))
@@ -365,9 +372,10 @@ class MemoryRows:
         n_threads = threads_for(work, self.n_threads)
         dense = self._dense(coef, bias, (len(bias), of_z, width)) if whole_rows else _NO_MATRICES
         block = self._block(of_z, width, products=multiplies)
-        kept, by_column = _NO_MATRIX, _NOT_TURNED
+        kept, (numbers, codes) = _NO_MATRIX, _NOT_TURNED
         if turned is not None:
-            by_column = (turned.numbers, turned.codes, turned.kept.place)
+            numbers, codes = turned.numbers, turned.codes
+        by_column = (numbers, codes, self._kept.place)
         if want == _EXPECTED:
             kept = np.empty((self._kept.n_targets, self.n_rows))
             if len(coef.nodes) < self.codes.shape[1]:
@@ -381,6 +389,7 @@ class MemoryRows:
                 chunks,
                 self._shape,
                 True if self.nodes.first_indicator else None,
+                None if self.products is None else True,
                 nodes,
                 bias,
                 dense,

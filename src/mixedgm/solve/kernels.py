@@ -338,25 +338,6 @@ def _sweep(blocks, nodes, eigen, node_start, order, penalty, grad, theta, produc
 
 
 @kernel
-def add_bend(starts, pull, bend, unit, matrix):  # type: ignore[no-untyped-def]
-    """Add to every group's block the second derivatives of its penalty.
-
-    pull * (I - unit unit') + bend * unit unit', of which nothing but bend is left for one number.
-    """
-    first = starts[0]
-    for g in range(starts.shape[0] - 1):
-        begin, end = starts[g], starts[g + 1]
-        if end == begin + 1:
-            matrix[begin, begin] += bend[g]
-            continue
-        for i in range(begin, end):
-            matrix[i, i] += pull[g]
-            along = (pull[g] - bend[g]) * unit[i - first]
-            for j in range(begin, end):
-                matrix[i, j] -= along * unit[j - first]
-
-
-@kernel
 def assemble(nodes, runs, where, out):  # type: ignore[no-untyped-def]
     """Add every node's matrix into the dense `out`; where[theta position] = row of out, or -1.
 

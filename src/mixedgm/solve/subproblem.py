@@ -250,11 +250,18 @@ class ActiveSystem:
         return None
 
     def _with_penalty(self, pull: Floats, bend: Floats, unit: Floats) -> Floats:
-        """A copy of H plus the curvature of the penalty."""
-        from mixedgm.solve.kernels import add_bend
-
+        """A copy of H plus, per group, pull * (I - unit unit') + bend * unit unit'."""
+        layout, first = self.layout, self.layout.n_node_terms
         matrix = np.array(self._dense)
-        add_bend(self.layout.starts, pull, bend, unit, matrix)
+        diagonal = np.arange(first, layout.n_theta)
+        # The norm of a single number has no curvature: only the penalty of the norm may have.
+        matrix[diagonal, diagonal] += layout.spread(np.where(layout.sizes > 1, pull, bend))
+        for m in np.unique(layout.sizes[layout.sizes > 1]).tolist():
+            groups = np.flatnonzero(layout.sizes == m)
+            at = layout.starts[groups][:, None] + np.arange(m)
+            along = unit[at - first]
+            blocks = ((pull - bend)[groups, None] * along)[:, :, None] * along[:, None, :]
+            matrix[at[:, :, None], at[:, None, :]] -= blocks
         return matrix
 
     def _by_products(

@@ -1,5 +1,7 @@
 """Passes that are cut by columns: the same bits for any number of threads, the same sums."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -92,6 +94,37 @@ def test_first_levels_follow_from_the_others():
     for level in (0, 1):
         wanted = of_last[rows.codes[:, 0] == level].sum() / 2.0
         np.testing.assert_allclose(found[-2, 60 + level], wanted, rtol=1e-12)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_products_of_nodes_that_have_not_changed_are_taken_over(weighted):
+    rows = wide_rows(weighted=weighted, n_threads=2, cut_from=0)
+    coef = sparse_coefficients(rows)
+    first = rows.softmax(coef, "all").all_pairs
+    before = first.copy()
+    changed = 60 + 7  # a node of three levels
+    values, incidence = coef.values.copy(), coef.incidence
+    values[incidence.entries_of(changed)] *= -1.0
+    bias = coef.bias + np.spacing(coef.bias)  # all others move by rounding only
+    again = replace(coef, values=values, bias=bias)
+    found = rows.softmax(again, "all").all_pairs
+    fresh = wide_rows(weighted=weighted, cut_from=0).softmax(again, "all").all_pairs
+    np.testing.assert_allclose(found, fresh, rtol=0.0, atol=5e-15)
+    np.testing.assert_array_equal(first, before)  # what was returned stays what it was
+    start = rows.nodes.column_start[[changed, changed + 1]] - 60
+    of_node = np.zeros(found.shape[1], dtype=bool)
+    of_node[slice(*start)] = True
+    assert (found[:, ~of_node] == first[:, ~of_node]).all()
+    assert abs(found[:, of_node] - first[:, of_node]).max() > 1e-3
+
+
+def test_moments_from_rows_turned_are_those_by_levels():
+    for weighted in (False, True):
+        turned = wide_rows(weighted=weighted).moments()
+        by_level = wide_rows(weighted=weighted, turned_up_to=0).moments()
+        np.testing.assert_allclose(turned.mean, by_level.mean, rtol=0.0, atol=1e-14)
+        np.testing.assert_allclose(turned.second, by_level.second, rtol=0.0, atol=1e-14)
+        np.testing.assert_allclose(turned.second, turned.second.T, rtol=0.0, atol=1e-15)
 
 
 def test_only_few_rows_of_many_columns_are_turned():
