@@ -293,8 +293,13 @@ def interrupted(words: list[str], monkeypatch: pytest.MonkeyPatch) -> str:
     """Run a command until the fourth lam, with a bar that is drawn for each -> its messages."""
     drawn_always = partialmethod(tqdm.__init__, mininterval=0.0)
     monkeypatch.setattr(tqdm, "__init__", drawn_always)
-    with redirect_stderr(ImpatientTerminal()) as terminal:
-        assert main(words) == 130
+    # A shell starts what runs in the background with Ctrl-C switched off.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with redirect_stderr(ImpatientTerminal()) as terminal:
+            assert main(words) == 130
+    finally:
+        signal.signal(signal.SIGINT, before)
     return terminal.getvalue()
 
 
