@@ -27,10 +27,10 @@ from mixedgm.inference.incomplete import (
     spread_out,
 )
 from mixedgm.inference.redrawn_rows import redrawn
-from mixedgm.inference.row_scores import (
+from mixedgm.inference.row_scores import Scorer
+from mixedgm.inference.row_sums import (
     CurvatureSums,
     EndProducts,
-    Scorer,
     SquareSums,
     clustered_square_sums,
     curvature_sums,

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from mixedgm.model.layout import Floats, Incidence, Ints
 from mixedgm.model.nodes import Nodes
-from mixedgm.rows.by_column import KeptColumns, ProductsByColumn, RowsByColumn
+from mixedgm.rows.by_column import ProductsByColumn, RowsByColumn
 from mixedgm.rows.contract import (
     Coefficients,
     ColumnMoments,
@@ -35,6 +35,7 @@ from mixedgm.rows.contract import (
     SoftmaxSums,
 )
 from mixedgm.rows.curvature import BLAS_COST, scored_curvature, summed_curvature
+from mixedgm.rows.kept_columns import KeptColumns
 from mixedgm.rows.outside import DesignColumns, Slopes, SlopesByMoments, nearest
 from mixedgm.rows.products import Products
 from mixedgm.rows.spiked import SpikedRows
