@@ -256,12 +256,13 @@ def descend(blocks, nodes, eigen, node_start, penalty, limits, grad, theta, prod
     """Coordinate descent on the model: once over all blocks, then some times over active ones.
 
     theta and product, which holds H d node by node, change in place.  penalty = (pull, scale)
-    of every block, limits = (tol, sweeps over active blocks at most, number of blocks that
-    are always active).  Returns the sweeps made, the largest violation (divided by scale) of the
-    model's optimality conditions that the first sweep met on its way, and that of the last sweep.
+    of every block, limits = (tol, sweeps over active blocks at most, as many more if they are
+    expected to be enough, number of blocks that are always active).  Returns the sweeps made, the
+    largest violation (divided by scale) of the model's optimality conditions that the first sweep
+    met on its way, and that of the last sweep.
     """
     start, size = blocks[0], blocks[1]
-    tol, most, always = limits
+    tol, most, more, always = limits
     n_blocks, largest = size.shape[0], 0
     order, n = np.empty(n_blocks, np.int64), n_blocks
     for b in range(n_blocks):
@@ -269,7 +270,8 @@ def descend(blocks, nodes, eigen, node_start, penalty, limits, grad, theta, prod
         largest = max(largest, size[b])
     work = np.empty((4, largest))
     first, last = 0.0, 0.0
-    for used in range(1, most + 2):
+    for used in range(1, most + more + 2):
+        before = last
         last = _sweep(
             blocks, nodes, eigen, node_start, order[:n], penalty, grad, theta, product, work
         )
@@ -282,6 +284,8 @@ def descend(blocks, nodes, eigen, node_start, penalty, limits, grad, theta, prod
                         n += 1
                         break
         if last <= (tol if used == 1 else 0.3 * tol):
+            break
+        if used > most and not last * (last / before) ** (most + more + 1 - used) <= 0.3 * tol:
             break
     return used, first, last
 

@@ -26,6 +26,9 @@ from mixedgm.solve.problem import Conditions, Problem
 # before the first sweep are a good guess.
 _CHANGES = 0.01
 _LARGE = 500
+# Sweeps over active groups before others are looked at again; and so many more where they are
+# expected to suffice: on a model with so few numbers they are faster than Newton steps.
+_SWEEPS, _MORE, _SMALL = 5, 25, 2**17
 # Share of nonzero entries below which a system is not assembled, and products to solve it then.
 _SPARSE = 0.05
 _MOST_PRODUCTS = 200
@@ -61,13 +64,14 @@ class QuadraticModel:
         known = (blocks.blocks, blocks.nodes, blocks.eigen, blocks.node_start, (pull, yard))
         new = self.theta.copy()
         product = np.zeros(int(blocks.node_start[-1]))
+        limits = (tol, _SWEEPS, _MORE if len(blocks.matrices) <= _SMALL else 0, ends)
         used, wait, pause, before_jump, jumped = 0, 0, 1, np.inf, False
         norms = layout.group_norms(new)
         active = np.flatnonzero(norms)
         before = active if len(active) >= _LARGE else None
         while used < max_sweeps:
             pull[ends:] = penalty.pull(norms, lam)
-            more, worst, last = descend(*known, (tol, 5, ends), self.grad, new, product)
+            more, worst, last = descend(*known, limits, self.grad, new, product)
             used += more
             if worst <= tol:
                 break
