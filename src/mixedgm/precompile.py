@@ -93,7 +93,7 @@ def main() -> None:
     from mixedgm.model.nodes import Nodes
     from mixedgm.rows.contract import Coefficients
     from mixedgm.rows.memory import MemoryRows
-    from mixedgm.solve.kernels import assemble, carry, descend, node_products
+    from mixedgm.solve.kernels import assemble, correct, descend, node_products
 
     nothing, zero, one = np.zeros(0, dtype=np.int64), np.zeros(1, dtype=np.int64), np.ones(1)
     alone = Incidence(
@@ -106,11 +106,11 @@ def main() -> None:
     pair, start = np.array([[0, -1]]), np.array([0, 1])
     blocks, nodes, runs = (zero, zero + 1, pair, abs(pair)), (zero, zero + 1), (start, zero, zero)
     model, eigen, out = (*nodes, one), (start, one, one), [np.zeros(1) for _ in range(4)]
-    descend(blocks, model, eigen, start, (one, one), (1e-5, 5, 1), *out[:3])
+    descend(blocks, model, eigen, start, (one, one), (1e-5, 5, 0, 1), *out[:3])
     node_products(model, (*runs, zero + 1), one, out[0])
     assemble(model, (*runs, zero + 1), zero, np.zeros((1, 1)))
-    before, after = (blocks, nodes, start, (one, one, one)), (blocks, nodes, start)
-    carry(before, after, (start, zero, zero + 1, zero, zero), zero, out[0], tuple(out[1:]))
+    places, none = (start, zero, zero, zero + 1, zero + 1, zero + 1, zero), np.zeros(2, np.int64)
+    correct(places, (none, zero), (zero + 1, zero + 1), (zero, one), one, (one, one), model)
 
 
 if __name__ == "__main__":

@@ -297,6 +297,28 @@ def test_curvature_multiplies_and_lists_whole_groups_of_every_node(case):
         )
 
 
+def test_slopes_of_conditionals_change_as_their_curvature_says(case):
+    theta, step, layout = case.theta(6), 1e-5, case.smooth.layout
+    delta = np.random.default_rng(2).normal(size=len(theta))
+    ends = [case.smooth.evaluate(theta + sign * step * delta) for sign in (1, -1)]
+    if not case.smooth.by_nodes:
+        assert ends[0].slopes is None
+        return
+    slopes = [end.slopes.on(layout) for end in ends]
+    for end, single in zip(ends, slopes, strict=True):
+        total = np.bincount(layout.incidence.theta_index, single, layout.n_theta)
+        np.testing.assert_allclose(total[layout.edges], end.gradient[layout.edges], atol=1e-12)
+    entries = layout.incidence.node_entries
+    for v, node in enumerate(case.smooth.curvature(theta).nodes):
+        of_own = node.index[: len(node.index) - (entries[v + 1] - entries[v])]
+        up, down = (
+            np.concatenate([end.gradient[of_own], single[entries[v] : entries[v + 1]]])
+            for end, single in zip(ends, slopes, strict=True)
+        )
+        change = (up - down) / (2 * step)
+        np.testing.assert_allclose(node.matrix @ delta[node.index], change, atol=1e-7, rtol=1e-7)
+
+
 def test_it_is_convex(case):
     for seed, size in enumerate((0.1, 0.1, 0.5, 0.5, 2.0, 2.0)):
         a, b = case.theta(seed, size), case.theta(100 + seed, size)

@@ -106,6 +106,12 @@ class Incidence:
         """Coefficients of softmax conditionals."""
         return slice(self.gaussian_entries.stop, len(self.theta_index))
 
+    @property
+    def softmax_places(self) -> tuple[Ints, Ints]:
+        """Where these stand among sums for all pairs: design column, column of softmax nodes."""
+        entries = self.softmax_entries
+        return self.entry_column[entries], self.nodes.softmax_column[self.entry_target[entries]]
+
     def entries_of(self, node: int) -> slice:
         """Coefficients that belong to the conditional of `node`."""
         return slice(int(self.node_entries[node]), int(self.node_entries[node + 1]))

@@ -12,12 +12,24 @@ from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.rows.contract import Counted, NodeMatrices, Rows, SoftmaxCurvature
 
 
+class Slopes(Protocol):
+    """Derivatives of the conditionals one by one, which the gradient adds up."""
+
+    def on(self, layout: Layout) -> Floats | None:
+        """Those in the coefficients of every conditional, in the order of the layout's incidence.
+
+        None where they are not known on that layout.
+        """
+
+
 @dataclass(frozen=True, eq=False)
 class Evaluation:
     """Value and gradient at one theta; the value is +inf outside the domain."""
 
     value: float
     grad: Floats | None = None
+    slopes: Slopes | None = None
+    """Where the function is a sum over nodes and says what each of them adds."""
 
     @property
     def gradient(self) -> Floats:

@@ -72,14 +72,14 @@ class SoftmaxTerms:
         if sums.support is None:
             return SoftmaxValues(value, biases, all_pairs=sums.all_pairs)
         entries = layout.incidence.softmax_entries
-        return SoftmaxValues(value, biases, sums.support[entries] - self._seen(layout.incidence))
+        return SoftmaxValues(value, biases, sums.support[entries] - self.seen(layout.incidence))
 
     @cached_property
     def _term_means(self) -> Floats:
         """Means of what multiplies the own terms of discrete nodes."""
         return self.nodes.term_sums(self.moments.shares)
 
-    def _seen(self, incidence: Incidence) -> Floats:
+    def seen(self, incidence: Incidence) -> Floats:
         """Mean of z_a z_t for every coefficient of softmax conditionals."""
         entries = incidence.softmax_entries
         column, target = incidence.entry_column[entries], incidence.entry_target[entries]
@@ -189,6 +189,31 @@ class GaussianTerms:
 
 
 @dataclass(frozen=True, eq=False)
+class NodeSlopes:
+    """What every conditional adds to the gradient.
+
+    Known on its own layout, and on any other where sums for all pairs were made.
+    """
+
+    terms: SoftmaxTerms
+    layout: Layout
+    gaussian: GaussianSums | SupportSums
+    softmax: SoftmaxValues
+
+    def on(self, layout: Layout) -> Floats | None:
+        """Derivatives in the coefficients, in the order of the layout's incidence."""
+        if self.softmax.all_pairs is None or not isinstance(self.gaussian, GaussianSums):
+            return self._own if layout is self.layout else None
+        incidence = layout.incidence
+        softmax = self.softmax.all_pairs[incidence.softmax_places] - self.terms.seen(incidence)
+        return np.concatenate([self.gaussian.slopes(layout), softmax])
+
+    @cached_property
+    def _own(self) -> Floats:
+        return np.concatenate([self.gaussian.slopes(self.layout), self.softmax.slopes])
+
+
+@dataclass(frozen=True, eq=False)
 class Pseudolikelihood(RowsCounted):
     """Sum over columns of -log p(column | all other columns), averaged over standardised rows."""
 
@@ -256,11 +281,12 @@ class Pseudolikelihood(RowsCounted):
         grad = np.empty(self.layout.n_theta)
         grad[self.layout.gaussian_terms] = gaussian.node_slopes
         grad[self.layout.biases] = softmax.node_slopes
+        slopes = NodeSlopes(self._softmax, layout, gaussian, softmax)
         if isinstance(gaussian, GaussianSums) and not on_support:
             self._for_all_pairs(gaussian, softmax, grad[self.layout.edges])
         else:
-            self._on_support(gaussian, softmax, grad[self.layout.edges])
-        return Evaluation(value, grad)
+            self._on_support(slopes, grad[self.layout.edges])
+        return Evaluation(value, grad, slopes)
 
     def outside(self, theta: Floats, question: Question) -> Outside:
         """Of all pairs that are asked about, those whose gradient at theta is near its bound."""
@@ -284,13 +310,10 @@ class Pseudolikelihood(RowsCounted):
             return layout, theta
         return layout.restrict(groups), theta[layout.positions(groups)]
 
-    def _on_support(
-        self, gaussian: GaussianSums | SupportSums, softmax: SoftmaxValues, out: Floats
-    ) -> None:
+    def _on_support(self, slopes: NodeSlopes, out: Floats) -> None:
         """The gradient of the layout's own edges, added up over their conditionals."""
-        layout = self.layout
-        slopes = np.concatenate([gaussian.slopes(layout), softmax.slopes])
-        out[:] = np.bincount(layout.incidence.theta_index, slopes, layout.n_theta)[layout.edges]
+        layout, single = self.layout, slopes.on(self.layout)
+        out[:] = np.bincount(layout.incidence.theta_index, single, layout.n_theta)[layout.edges]
 
     def _for_all_pairs(self, gaussian: GaussianSums, softmax: SoftmaxValues, out: Floats) -> None:
         from mixedgm.objective.kernels import edge_gradient

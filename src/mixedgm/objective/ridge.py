@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mixedgm.model.layout import Floats, Ints, Layout
-from mixedgm.objective.contract import Curvature, Evaluation, Smooth, WholeCurvature
+from mixedgm.objective.contract import Curvature, Evaluation, Slopes, Smooth, WholeCurvature
 
 __all__ = ["Ridged", "RidgedWhole"]
 
@@ -100,7 +100,8 @@ class Ridged:
         value = plain.value + self.added(theta)
         if plain.grad is None:
             return Evaluation(value)
-        return Evaluation(value, plain.grad + self.push(theta))
+        slopes = None if plain.slopes is None else RidgedSlopes(plain.slopes, self, theta)
+        return Evaluation(value, plain.grad + self.push(theta), slopes)
 
     def added(self, theta: Floats) -> float:
         """The ridge alone."""
@@ -121,8 +122,30 @@ class Ridged:
         hessian = self.smooth.curvature(theta, stride, nodes)
         if not isinstance(hessian, Curvature):
             return RidgedWhole(hessian, self.layout, self.edges)
-        # Every conditional that an edge is in has its share.
-        return replace(hessian, ridge=self.edges / np.maximum(1, self.layout.conditionals))
+        return replace(hessian, ridge=self.shares)
+
+    @property
+    def shares(self) -> Floats:
+        """(n_groups,) what every conditional that an edge is in has of its ridge."""
+        return self.edges / np.maximum(1, self.layout.conditionals)
+
+
+@dataclass(frozen=True, eq=False)
+class RidgedSlopes:
+    """What every conditional adds to the gradient, with its share of the ridge."""
+
+    plain: Slopes
+    ridged: Ridged
+    theta: Floats
+
+    def on(self, layout: Layout) -> Floats | None:
+        """Derivatives in the coefficients; known on the function's own layout only."""
+        plain = self.plain.on(layout) if layout is self.ridged.layout else None
+        if plain is None:
+            return None
+        push = np.zeros(layout.n_theta)
+        push[layout.edges] = layout.spread(self.ridged.shares) * self.theta[layout.edges]
+        return plain + push[layout.incidence.theta_index]
 
 
 def with_noise(

@@ -95,9 +95,13 @@ class Contrasts:
         out, layout = np.empty(size), self.layout
         out[layout.gaussian_terms] = values[layout.gaussian_terms]
         edges = (layout.n_gaussian, layout.pairs, layout.block_group)
-        bases = _bases(layout.nodes.contrasted)
-        turn(values, one, other, edges, bases, np.empty(len(bases[0])), out)
+        turn(values, one, other, edges, self.bases, np.empty(len(self.bases[0])), out)
         return out
+
+    @property
+    def bases(self) -> tuple[Ints, Floats]:
+        """Where the basis of every number of levels begins in the second array, row by row."""
+        return _bases(self.layout.nodes.contrasted)
 
     # -- curvature ---------------------------------------------------------------------------------
 
@@ -186,7 +190,7 @@ class Contrasts:
         """Write the curvature of nodes to their places in `out`."""
         from mixedgm.solve.kernels import project
 
-        runs, (of_width, bases) = self.runs, _bases(self.layout.nodes.contrasted)
+        runs, (of_width, bases) = self.runs, self.bases
         table = (runs.ptr, runs.local, runs.columns, runs.contrasts, runs.own_first, of_width)
         numbers, sums = curvature.single, curvature.softmax
         of_two = np.flatnonzero(self.layout.width[numbers.nodes] > 1)

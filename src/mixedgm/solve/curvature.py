@@ -10,10 +10,8 @@ import numpy as np
 from mixedgm.model.layout import Floats, Ints, spans
 from mixedgm.objective.contract import Smooth
 from mixedgm.solve.contrasts import Contrasts, offsets
-from mixedgm.solve.problem import Problem
 from mixedgm.threads import run_some
 
-_MOST_NEW = 0.35
 _OF_NODE_TERMS = 0.25
 # Operations of an eigendecomposition, over the cube of its size; and those that make a task.
 _STEPS, _PART = 10, 20_000_000
@@ -118,31 +116,31 @@ def _of_one_size(size: Ints) -> list[Ints]:
 
 @dataclass(frozen=True, eq=False)
 class KnownCurvature:
-    """Curvature in contrasts that may serve several steps, and the next lam."""
+    """Curvature in contrasts that serves several steps."""
 
     contrasts: Contrasts
     blocks: Blocks
-    rough: bool = False
-    """Good for the first step on a new working set, not for the last ones."""
 
-    def extended(self, before: Ints, groups: Ints, problem: Problem) -> KnownCurvature | None:
-        """What is known of the groups `before`, carried over to the problem on `groups`.
+    def corrected(self, move: Floats, gradients: Floats, slopes: Floats) -> KnownCurvature:
+        """What a step teaches: `move` and what it changed, all in theta's own coordinates.
 
-        A group that is new gets the mean curvature that independent columns would give it, and
-        none together with others.  For a first step that serves as well as the curvature of a few
-        hundred rows, and no row is visited; not where most groups are new (None).
+        Every node has seen its own slopes change, and its matrix is made to explain that.
         """
-        if not problem.smooth.by_nodes:
-            return None
-        contrasts = Contrasts(problem.smooth.layout)
-        known = np.full(len(groups), -1)
-        if len(before):
-            at = np.minimum(np.searchsorted(before, groups), len(before) - 1)
-            known = np.where(before[at] == groups, at, -1)
-        if np.count_nonzero(known < 0) > _MOST_NEW * len(groups):
-            return None
-        blocks = _carried(self.blocks, contrasts, known, problem.yardstick)
-        return KnownCurvature(contrasts, blocks, rough=True)
+        from mixedgm.solve.kernels import correct
+
+        contrasts, layout = self.contrasts, self.contrasts.layout
+        runs, incidence = contrasts.runs, layout.incidence
+        blocks = replace(self.blocks, matrices=self.blocks.matrices.copy(), known=None)
+        correct(
+            (*runs.places, runs.columns, runs.contrasts, runs.own_first),
+            (incidence.target_ptr, incidence.entry_ptr),
+            (layout.width, contrasts.reduced.width),
+            contrasts.bases,
+            contrasts.down(move),
+            (contrasts.down(gradients), slopes),
+            blocks.nodes,
+        )
+        return KnownCurvature(contrasts, blocks)
 
     def damped(self, amount: float, yardstick: Floats) -> Blocks:
         """The curvature plus `amount` times that of independent columns, in every conditional.
@@ -170,27 +168,3 @@ class KnownCurvature:
 def _independent(yardstick: Floats, size: Ints) -> Floats:
     """Mean curvature of groups in each of their conditionals, if all columns were independent."""
     return np.asarray(yardstick**2 / np.maximum(1, size))
-
-
-def _carried(old: Blocks, contrasts: Contrasts, known: Ints, yardstick: Floats) -> Blocks:
-    """Blocks on the layout of `contrasts`; `known` is every group's number among the old ones."""
-    from mixedgm.solve.kernels import carry
-
-    runs, blocks, ends = contrasts.runs, contrasts.blocks, old.n_node_blocks
-    size = blocks[1]
-    source = np.concatenate([np.arange(ends), np.where(known >= 0, ends + known, -1)])
-    level = np.zeros(len(size))
-    level[ends:] = _independent(yardstick, size[ends:])
-    matrix_start, eigen_start = offsets(runs.node_size**2), offsets(size**2)
-    matrices, vectors = np.zeros(int(matrix_start[-1])), np.zeros(int(eigen_start[-1]))
-    values = np.empty(int(size.sum()))
-    was = (old.matrices, *old.eigen[1:])
-    carry(
-        (old.blocks, (old.matrix_start, old.node_size), old.eigen_start, was),
-        (blocks, (matrix_start, runs.node_size), eigen_start),
-        (runs.ptr, runs.local, runs.length, runs.block, runs.side),
-        source,
-        level,
-        (matrices, vectors, values),
-    )
-    return Blocks(*blocks, runs.places, runs.node_size, matrices, ends, (vectors, values))

@@ -14,6 +14,9 @@ from mixedgm.penalty.kernels import block_distance, block_step
 
 _LOOSE = {"reassoc", "contract"}
 _SQUARE = 32
+# A node learns nothing from a step that hardly moves it, nor where what it sees is so far from what
+# its matrix says.
+_NOTHING, _LEAST = 1e-20, 0.05
 
 
 @kernel(fastmath=_LOOSE)
@@ -188,48 +191,62 @@ def index(incidence, nodes, groups, runs, touches):  # type: ignore[no-untyped-d
 
 
 @kernel
-def carry(old, new, runs, source, level, out):  # type: ignore[no-untyped-def]
-    """Copy what two runs of a node have together to their new places, and eigendecompositions.
+def correct(runs, incidence, widths, bases, moved, changed, nodes):  # type: ignore[no-untyped-def]
+    """Correct the matrix of every node, in place, by what a step changed in its own slopes.
 
-    old and new = (block start, size, touch_node, touch_at), (matrix start, node size), eigen start;
-    old has its (matrices, vectors, values) as well.  runs = (run_ptr, local, length, block, side);
-    source[b] is the number that block b had, or -1 for a new one: it has level[b] on the diagonal
-    in each node that it touches.
+    That is the update of Broyden, Fletcher, Goldfarb and Shanno, node by node (Griewank and Toint
+    1982).  moved = the step, in contrasts; changed = (what it changed in the gradient, in
+    contrasts, of which node terms count; and in the slopes of conditionals, in the incidence's
+    order).  runs = (run_ptr, local, position, length, columns, contrasts, own_first), incidence =
+    (target_ptr, entry_ptr), widths = those of nodes, and in contrasts.
     """
-    (old_block, _, _, old_touch), (old_start, old_size), old_eigen, known = old
-    (block_start, size, touch_node, touch_at), (start, node_size), eigen = new
-    run_ptr, local, length, block, side = runs
-    matrices, vectors, values = out
+    run_ptr, local, position, length, columns, contrasts, own_first = runs
+    target_ptr, entry_ptr = incidence
+    width, narrow = widths
+    of_width, table = bases
+    of_terms, of_slopes = changed
+    matrix_start, node_size, matrices = nodes
+    half = np.empty(width.max())
     for v in range(node_size.shape[0]):
+        size = node_size[v]
+        step, change, image = np.empty(size), np.empty(size), np.zeros(size)
+        first = run_ptr[v + 1] - (target_ptr[v + 1] - target_ptr[v])
+        n_own, to_own, own_basis = width[v], narrow[v], of_width[width[v]]
         for a in range(run_ptr[v], run_ptr[v + 1]):
-            at = local[a] - touch_at[block[a], side[a]]
-            from_a = source[block[a]]
             for i in range(length[a]):
-                row = start[v] + (local[a] + i) * node_size[v]
-                if from_a < 0:
-                    matrices[row + local[a] + i] = level[block[a]]
-                    continue
-                old_row = old_start[v] + (old_touch[from_a, side[a]] + at + i) * old_size[v]
-                for b in range(run_ptr[v], run_ptr[v + 1]):
-                    from_b = source[block[b]]
-                    if from_b < 0:
-                        continue
-                    shift = local[b] - touch_at[block[b], side[b]]
-                    begin = old_row + old_touch[from_b, side[b]] + shift
-                    for j in range(length[b]):
-                        matrices[row + local[b] + j] = known[0][begin + j]
-    for b in range(size.shape[0]):
-        n, to, at = size[b], block_start[b], eigen[b]
-        if source[b] < 0:
-            times = np.int64(touch_node[b, 0] >= 0) + np.int64(touch_node[b, 1] >= 0)
+                step[local[a] + i] = moved[position[a] + i]
+                change[local[a] + i] = of_terms[position[a] + i]
+            if a < first:
+                continue
+            at, n, basis = entry_ptr[target_ptr[v] + a - first], contrasts[a], of_width[columns[a]]
             for i in range(n):
-                values[to + i] = times * level[b]
-                vectors[at + i * (n + 1)] = 1.0
+                for y in range(n_own):
+                    total = of_slopes[at + i * n_own + y]
+                    if n < columns[a]:
+                        total = 0.0
+                        for x in range(columns[a]):
+                            total += table[basis + x * n + i] * of_slopes[at + x * n_own + y]
+                    half[y] = total
+                for j in range(to_own):
+                    total = half[j]
+                    if to_own < n_own:
+                        total = 0.0
+                        for y in range(n_own):
+                            total += table[own_basis + y * to_own + j] * half[y]
+                    change[local[a] + (j * n + i if own_first[a] else i * to_own + j)] = total
+        bent, seen = 0.0, 0.0
+        for i in range(size):
+            row = matrix_start[v] + i * size
+            for j in range(size):
+                image[i] += matrices[row + j] * step[j]
+            bent += step[i] * image[i]
+            seen += step[i] * change[i]
+        if not (bent > _NOTHING and _LEAST * bent < seen < bent / _LEAST):
             continue
-        for i in range(n):
-            values[to + i] = known[2][old_block[source[b]] + i]
-        for i in range(n * n):
-            vectors[at + i] = known[1][old_eigen[source[b]] + i]
+        for i in range(size):
+            row = matrix_start[v] + i * size
+            for j in range(size):
+                matrices[row + j] += change[i] * change[j] / seen - image[i] * image[j] / bent
 
 
 @kernel

@@ -108,7 +108,7 @@ class Chord:
         self, problem: Problem, theta: Floats, here: Evaluation, tol: float, memory: Any = None
     ) -> Any:
         """Start at theta; without curvature in memory, with the other solver."""
-        if not isinstance(memory, KnownCurvature) or memory.rough:
+        if not isinstance(memory, KnownCurvature):
             return self.solver.init(problem, theta, here, tol, memory)
         return ChordState(
             theta=theta,

@@ -86,7 +86,9 @@ class Problem:
         if not final or self.whole is None:
             return self.smooth.evaluate(theta)
         there = self.whole._evaluated(self.lifted(theta), self.groups)
-        return there if there.grad is None else Evaluation(there.value, there.grad[self.index])
+        if there.grad is None:
+            return there
+        return Evaluation(there.value, there.grad[self.index], there.slopes)
 
     def _evaluated(self, theta: Floats, groups: Ints | None = None) -> Evaluation:
         """The evaluation at theta, zero but for `groups`; the last is kept for a second call."""

@@ -25,6 +25,8 @@ _SLOW = 0.3
 # What exact curvature makes of a KKT number: this times its square, on survey data and on
 # simulated graphs.
 _QUADRATIC = 0.4
+# Of so many rows the curvature takes one at least.
+_FEWEST = 16
 # In a pass, a value of a scored node costs about as much as so many groups of one parameter.
 _GROUPS_OF_A_VALUE = 3.5
 
@@ -80,67 +82,97 @@ class ProximalNewton(HasParams):
         theta: Floats,
         here: Evaluation,
         tol: float,
-        memory: KnownCurvature | None = None,
+        memory: Remembered | None = None,
     ) -> NewtonState:
-        """Start at theta, whose evaluation is `here`, with curvature from an earlier run if any."""
-        n_rows = problem.smooth.curvature_rows
-        if self.hessian == "exact" and not problem.smooth.exact_curvature:
+        """Start at theta, whose evaluation is `here`, with what an earlier run remembers if any."""
+        smooth = problem.smooth
+        if self.hessian == "exact" and not smooth.exact_curvature:
             raise ParameterError(
                 "hessian='exact' would have to visit too many states of the categorical columns "
                 "for this loss; use hessian='sampled' or 'limited-memory'."
             )
-        stride = max(1, n_rows // self.sample_rows) if self.hessian == "sampled" else 1
-        first = stride
-        measure = problem.measure(theta, here.gradient)
-        exact = stride == 1 and problem.smooth.exact_curvature
-        near = exact and _QUADRATIC * measure**2 <= tol
-        if memory is not None and memory.rough and near:
-            memory = None  # one good step is enough
-        if memory is None and not near and self.hessian == "sampled" and problem.smooth.by_nodes:
-            first = max(stride, n_rows // _rows_for_a_first_step(problem))
+        curvature = None if memory is None else memory.curvature
         return NewtonState(
             theta=theta,
             objective=problem.objective(here, theta),
-            measure=measure,
+            measure=problem.measure(theta, here.gradient),
             tol=tol,
             evaluation=here,
-            stride=stride,
-            first=first,
+            stride=self._first_stride(smooth),
             pairs=LimitedMemory(self.memory),
-            memory=memory,
-            contrasts=Contrasts(problem.smooth.layout) if memory is None else memory.contrasts,
+            contrasts=Contrasts(smooth.layout) if curvature is None else curvature.contrasts,
+            past=Remembered(problem.lam) if memory is None else memory.at(problem.lam),
+            miss=None if memory is None else memory.miss(problem, theta),
+            curvature=curvature,
         )
+
+    def _first_stride(self, smooth: Smooth) -> int:
+        """Every how many rows one is taken at first.
+
+        Where steps correct the curvature of nodes fewer rows are enough; but of very many rows
+        so many that they save passes over all of them.
+        """
+        if self.hessian != "sampled":
+            return 1
+        rows = self.sample_rows
+        if smooth.by_nodes:
+            rows = max(1, rows // 2, smooth.curvature_rows // _FEWEST)
+        return max(1, smooth.curvature_rows // rows)
 
     def step(self, problem: Problem, state: NewtonState) -> NewtonState:
         """Model, direction, line search."""
-        stale = state.memory is not None
-        target, memory = self._model_minimiser(problem, state)
+        target, curvature = self._model_minimiser(problem, state)
+        past = state.past if state.past.expected is not None else state.past.seeing(problem, target)
+        if state.miss is not None:
+            target = _with_miss(problem.smooth.layout, target, state.miss)
         begin = (state.theta, state.evaluation, state.objective)
         final = self._expected(problem, state) <= _certainty(problem) * state.tol
         accepted = _armijo(problem, begin, target - state.theta, _TRIALS, final=final)
         if accepted is None:
-            return self._fall_back(problem, state, stale)
+            return self._fall_back(problem, state)
         theta, evaluation, objective, kept = accepted
         measure = problem.measure(theta, evaluation.gradient)
         gain = measure / state.measure
         slow = gain > _SLOW and measure > state.tol
-        rough = state.memory.rough if state.memory is not None else state.first > state.stride
-        # Three more steps like this one are about as expensive as fresh curvature and a step.
-        lasting = not rough and not slow and gain**3 * measure <= state.tol
-        keep = memory is not None and lasting and self._expensive(problem, state.stride)
-        return replace(
+        fresh = state.curvature is None
+        after = replace(
             state,
             theta=theta,
             objective=objective,
             measure=measure,
             evaluation=evaluation,
-            stride=max(1, state.stride // 4) if slow and not stale and not rough else state.stride,
-            first=state.stride,
+            stride=max(1, state.stride // 4) if slow and fresh else state.stride,
             gain=gain,
             damping=_next_damping(state.damping, kept) if self._damps else 0.0,
-            memory=memory if keep else None,
+            past=past,
+            miss=None,
+            curvature=None,
             pairs=self._pairs(state, theta, evaluation),
         )
+        if curvature is None or slow or self.hessian != "sampled":
+            return after
+        return replace(after, curvature=self._kept(problem, state, after, curvature))
+
+    def _kept(
+        self, problem: Problem, before: NewtonState, after: NewtonState, curvature: KnownCurvature
+    ) -> KnownCurvature | None:
+        """What of the curvature serves the next step: corrected by what this one saw, if it may be.
+
+        Else it serves if three more steps like this one are enough, about as expensive as fresh
+        curvature and a step; a row costs about eight times as much in curvature as in a pass.  One
+        matrix for everything is always expensive.
+        """
+        smooth = problem.smooth
+        if smooth.by_nodes:
+            if after.measure <= after.tol:
+                return None
+            was, now = before.slopes(smooth.layout), after.slopes(smooth.layout)
+            if was is not None and now is not None:
+                change = after.evaluation.gradient - before.evaluation.gradient
+                return curvature.corrected(after.theta - before.theta, change, now - was)
+        expensive = not smooth.by_nodes or 8 * (1 + smooth.n_rows // before.stride) > smooth.n_rows
+        lasting = after.gain**3 * after.measure <= after.tol
+        return curvature if expensive and lasting else None
 
     @property
     def _damps(self) -> bool:
@@ -154,22 +186,13 @@ class ProximalNewton(HasParams):
     def _expected(self, problem: Problem, state: NewtonState) -> float:
         """The KKT number after the next step, if all goes on as before.
 
-        Known curvature gains about the same factor again, often less.
-        """
-        if state.memory is not None:
-            return np.inf if state.memory.rough else 3.0 * state.gain * state.measure
-        fresh = state.first == state.stride == 1 and problem.smooth.exact_curvature
-        return _QUADRATIC * state.measure**2 if fresh and problem.smooth.by_nodes else np.inf
-
-    def _expensive(self, problem: Problem, stride: int) -> bool:
-        """Whether curvature costs more than the pass that an outdated one may cost in addition.
-
-        A row costs about eight times as much in curvature as in a pass.  One matrix for
-        everything is always expensive.
+        Curvature that steps correct gains about the same factor again, often more; else less.
         """
         smooth = problem.smooth
-        many = not smooth.by_nodes or 8 * (1 + smooth.n_rows // stride) > smooth.n_rows
-        return self.hessian == "sampled" and many
+        if state.curvature is not None:
+            return (1.0 if smooth.by_nodes else 3.0) * state.gain * state.measure
+        fresh = state.stride == 1 and smooth.exact_curvature and smooth.by_nodes
+        return _QUADRATIC * state.measure**2 if fresh else np.inf
 
     def _model_minimiser(
         self, problem: Problem, state: NewtonState
@@ -183,23 +206,23 @@ class ProximalNewton(HasParams):
         if self.subproblem == "proximal-gradient":
             curvature = problem.smooth.curvature(theta, state.stride)
             return minimise_by_products(problem, curvature.product, (theta, grad), forcing), None
-        contrasts, memory = state.contrasts, state.memory
-        if memory is None:
-            stride = max(state.first, state.stride)
-            memory = KnownCurvature(contrasts, flatten(contrasts, problem.smooth, theta, stride))
+        contrasts, known = state.contrasts, state.curvature
+        if known is None:
+            blocks = flatten(contrasts, problem.smooth, theta, state.stride)
+            known = KnownCurvature(contrasts, blocks)
         here, slope = contrasts.down(theta), contrasts.down(grad)
-        blocks = memory.blocks
+        blocks = known.blocks
         if state.damping > 0.0:
-            blocks = memory.damped(state.damping, problem.yardstick)
+            blocks = known.damped(state.damping, problem.yardstick)
         model = QuadraticModel(problem, contrasts.reduced, here, slope, blocks)
-        return contrasts.up(model.minimise(forcing)), memory
+        return contrasts.up(model.minimise(forcing)), known
 
-    def _fall_back(self, problem: Problem, state: NewtonState, stale: bool) -> NewtonState:
+    def _fall_back(self, problem: Problem, state: NewtonState) -> NewtonState:
         """The Newton direction failed: better curvature first, then a gradient step."""
-        if stale:
-            return replace(state, memory=None)
+        if state.miss is not None or state.curvature is not None:
+            return replace(state, miss=None, curvature=None)
         if self.hessian == "sampled" and state.stride > 1:
-            return replace(state, stride=1, first=1)
+            return replace(state, stride=1)
         if self.hessian == "limited-memory" and state.pairs.pairs:
             return replace(state, pairs=LimitedMemory(self.memory))
         if self._damps and state.damping < _MOST_DAMPING:
@@ -251,15 +274,71 @@ def _certainty(problem: Problem) -> float:
     return min(1.0 + 6.0 * share, (30.0 * share) ** 2)
 
 
-def _rows_for_a_first_step(problem: Problem) -> int:
-    """Rows whose curvature is good enough for the step that a new lam begins with.
+def _with_miss(layout: Layout, target: Floats, miss: Floats) -> Floats:
+    """Where the model has its minimum, and what is expected to be missing from there.
 
-    That step goes far, so exact curvature where it begins would soon be outdated; the second
-    step, near the solution, takes the better sample.
+    Of groups that are large beside it only: others may end up at zero.
     """
-    layout = problem.smooth.layout
-    entries = layout.incidence.entry_ptr[layout.incidence.target_ptr]
-    return max(250, 4 * int((np.diff(entries) + np.maximum(2, layout.width)).max(initial=0)))
+    sure = 2.0 * layout.group_norms(miss) <= layout.group_norms(target)
+    out = target + miss
+    out[layout.edges] -= layout.spread(np.where(sure, 0.0, 1.0)) * miss[layout.edges]
+    positive = layout.positive
+    out[positive] = np.where(out[positive] > 0.0, out[positive], target[positive])
+    return out
+
+
+@dataclass(frozen=True, eq=False)
+class Remembered:
+    """What a run leaves to the next one, for a smaller lam.
+
+    The first model of a run does not know how curvature will change on the way, and misses the
+    solution by an amount that hardly changes from one lam to the next.
+    """
+
+    lam: float
+    before: float | None = None
+    """The lam of the run before, where this one began."""
+    expected: Floats | None = None
+    """Where the first model had its minimum, as a theta of the whole problem."""
+    curvature: KnownCurvature | None = None
+    """Where the run ended; serves the same working set only."""
+
+    @property
+    def elsewhere(self) -> Remembered:
+        """What serves another working set."""
+        return replace(self, curvature=None)
+
+    def at(self, lam: float) -> Remembered:
+        """What a run for `lam` has to remember when it begins."""
+        if lam == self.lam:
+            return self.elsewhere
+        return Remembered(lam, self.lam)
+
+    def seeing(self, problem: Problem, target: Floats) -> Remembered:
+        """The same with the minimum of the first model."""
+        if problem.whole is None:
+            return replace(self, expected=target)
+        expected = np.zeros(problem.whole.smooth.layout.n_theta)
+        expected[problem.index] = target
+        return replace(self, expected=expected)
+
+    def miss(self, problem: Problem, theta: Floats) -> Floats | None:
+        """What the first model for the problem's lam will miss, which theta begins; None: unknown.
+
+        It grows with the square of the way.
+        """
+        if self.expected is None or self.before is None:
+            return None
+        fall, last = self.lam - problem.lam, self.before - self.lam
+        if not 0.0 < fall <= 1.5 * last:
+            return None
+        layout, out = problem.smooth.layout, np.zeros(len(theta))
+        index = np.arange(len(theta)) if problem.index is None else problem.index
+        known = index < len(self.expected)  # a wide table may have more candidates by now
+        share = min(1.0, (fall / last) ** 2)
+        out[known] = share * (theta[known] - self.expected[index[known]])
+        out[layout.edges] *= layout.spread(np.where(layout.group_norms(theta) > 0.0, 1.0, 0.0))
+        return out
 
 
 @dataclass(frozen=True, eq=False)
@@ -272,16 +351,29 @@ class NewtonState:
     tol: float
     evaluation: Evaluation
     stride: int
-    first: int
     pairs: LimitedMemory
     contrasts: Contrasts
-    memory: KnownCurvature | None = None
+    past: Remembered
+    miss: Floats | None = None
+    """What the first model is expected to miss."""
+    curvature: KnownCurvature | None = None
+    """What the next model may take."""
     damping: float = 0.0
     """Curvature that is added to the model, in units of that of independent columns."""
     gain: float = np.inf
     """What the last step multiplied the KKT number by."""
     halted: bool = False
     notes: tuple[str, ...] = ()
+
+    @property
+    def memory(self) -> Remembered:
+        """What the next run may use."""
+        return replace(self.past, curvature=self.curvature)
+
+    def slopes(self, layout: Layout) -> Floats | None:
+        """What every conditional adds to the gradient, where that is known."""
+        known = self.evaluation.slopes
+        return None if known is None else known.on(layout)
 
 
 class _Step(NamedTuple):

@@ -74,12 +74,11 @@ class Memory:
     groups: Ints
     content: Any
 
-    def on(self, groups: Ints, problem: Problem) -> Any:
-        """The content, if it belongs to this working set or can be carried over to it."""
+    def on(self, groups: Ints) -> Any:
+        """The content on this working set; on another one, what of it serves elsewhere, too."""
         if np.array_equal(groups, self.groups):
             return self.content
-        extended = getattr(self.content, "extended", None)
-        return None if extended is None else extended(self.groups, groups, problem)
+        return getattr(self.content, "elsewhere", None)
 
 
 def solve(problem: Problem, solver: Solver, start: Start, *, tol: float, max_iter: int) -> Solution:
@@ -123,7 +122,8 @@ def _work(
 ) -> tuple[Run, Optimality, Start]:
     """Run the solver on these groups; also, what the whole problem says of where that ends."""
     small = problem.restrict(groups)
-    here = Evaluation(at.evaluation.value, at.evaluation.gradient[small.index])
+    begin = at.evaluation
+    here = Evaluation(begin.value, begin.gradient[small.index], begin.slopes)
     began = so_far.spent()
     result = run(
         small,
@@ -131,7 +131,7 @@ def _work(
         (at.theta[small.index], here),
         tol=tol,
         max_iter=int(min(most, so_far.left)),
-        memory=None if at.memory is None else at.memory.on(groups, small),
+        memory=None if at.memory is None else at.memory.on(groups),
     )
     so_far.add(problem, result, began)
     theta = small.lifted(result.theta)

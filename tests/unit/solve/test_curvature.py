@@ -1,4 +1,4 @@
-"""Curvature in contrasts is that of theta; carried to another working set it keeps what it knew."""
+"""Curvature in contrasts is that of theta; steps correct it, node by node."""
 
 import numpy as np
 import pytest
@@ -11,13 +11,14 @@ from mixedgm.solve.contrasts import Contrasts, _triangle, _turn_triangles
 from mixedgm.solve.curvature import KnownCurvature, flatten
 from mixedgm.solve.subproblem import ActiveSystem
 from tests.support.moderated import moderated_task
-from tests.support.problems import draw, random_theta
+from tests.support.problems import SCORED, draw, random_theta
 
 TABLES = {
     "mixed": (60, 3, (2, 3, 4), True),
     "many-levels": (60, 2, (2, 4, 9), False),
     "continuous": (40, 4, (), False),
     "categorical": (60, 0, (2, 3, 4, 2, 3), True),
+    "all-kinds": (80, 2, (4, 5, 8, 9, 3), True, SCORED, 2),
 }
 
 
@@ -76,32 +77,108 @@ def check_eigen(blocks, matrix):
         np.testing.assert_allclose(vectors * values @ vectors.T, square, atol=1e-9)
 
 
-def test_what_was_known_is_carried_over_and_new_groups_get_their_mean(problem):
-    n_groups = problem.smooth.layout.n_groups
-    before = np.arange(0, n_groups, 2)
-    small = problem.restrict(before)
-    theta = random_theta(small.smooth.layout, 4)
-    contrasts = Contrasts(small.smooth.layout)
-    blocks = flatten(contrasts, small.smooth, theta, 1)
-    known = KnownCurvature(contrasts, blocks)
-    groups = np.union1d(before[1:], [1])  # one is gone, one is new
-    larger = problem.restrict(groups)
-    carried = known.extended(before, groups, larger)
-    assert carried.rough
-    layout, old_layout = carried.contrasts.reduced, contrasts.reduced
-    new = assembled(carried.blocks, layout.n_theta)
-    old = assembled(blocks, old_layout.n_theta)
-    kept = np.flatnonzero(np.isin(groups, before))
-    here = layout.positions(kept)
-    there = old_layout.positions(np.searchsorted(before, groups[kept]))
-    np.testing.assert_array_equal(new[np.ix_(here, here)], old[np.ix_(there, there)])
-    check_eigen(carried.blocks, new)
-    fresh = int(np.searchsorted(groups, 1))
-    own = np.arange(layout.starts[fresh], layout.starts[fresh + 1])
-    times = np.count_nonzero(carried.blocks.touch_node[carried.blocks.n_node_blocks + fresh] >= 0)
-    level = times * larger.yardstick[fresh] ** 2 / max(1, len(own))
-    np.testing.assert_allclose(new[np.ix_(own, own)], level * np.eye(len(own)), atol=1e-15)
-    assert not new[np.ix_(own, here)].any()
+def node_gradients(smooth, theta):
+    """The gradient of every node's conditional alone, by central differences of its loss."""
+    nodes, rows, layout = smooth.layout.nodes, smooth.rows, smooth.layout
+    start, index = layout.conditional
+    out = []
+    for v in range(layout.n_nodes):
+        at = index[start[v] : start[v + 1]]
+        one = Layout(nodes, layout.pairs, tuple(u for u in range(layout.n_nodes) if u != v))
+        assert one.n_theta == layout.n_theta
+        alone = Pseudolikelihood(rows, one, smooth.moments)
+        slopes = []
+        for k in at:
+            ends = []
+            for h in (-1e-5, 1e-5):
+                moved = theta.copy()
+                moved[k] += h
+                ends.append(alone.evaluate(moved, gradient=False).value)
+            slopes.append((ends[1] - ends[0]) / 2e-5)
+        out.append((at, np.array(slopes)))
+    return out
+
+
+@pytest.mark.parametrize("working", [False, True])
+def test_slopes_are_the_gradients_of_conditionals(working):
+    problem = problem_of("mixed")
+    smooth = problem.smooth
+    theta = random_theta(smooth.layout, 2)
+    every = np.arange(smooth.layout.n_groups)
+    small = smooth.restrict(every)
+    evaluated = (small if working else smooth).evaluate(theta)
+    layout = small.layout
+    slopes = evaluated.slopes.on(layout)
+    entries = layout.incidence.node_entries
+    for v, (at, expected) in enumerate(node_gradients(smooth, theta)):
+        found = slopes[entries[v] : entries[v + 1]]
+        n_own = len(at) - len(found)
+        np.testing.assert_allclose(found, expected[n_own:], atol=1e-8)
+        np.testing.assert_allclose(evaluated.gradient[at[:n_own]], expected[:n_own], atol=1e-8)
+
+
+def test_slopes_on_a_working_set_need_sums_for_all_pairs():
+    smooth = problem_of("mixed").smooth
+    groups = np.arange(0, smooth.layout.n_groups, 2)
+    small, other = smooth.restrict(groups), smooth.restrict(groups[1:])
+    theta = random_theta(small.layout, 2)
+    whole = np.zeros(smooth.layout.n_theta)
+    whole[smooth.layout.positions(groups)] = theta
+    own = small.evaluate(theta).slopes
+    np.testing.assert_allclose(
+        smooth.evaluate(whole).slopes.on(small.layout), own.on(small.layout), atol=1e-14
+    )
+    assert own.on(other.layout) is None
+
+
+def matrices(blocks):
+    ends = blocks.matrix_start
+    return [
+        blocks.matrices[ends[v] : ends[v + 1]].reshape(size, size)
+        for v, size in enumerate(blocks.node_size)
+    ]
+
+
+def test_steps_correct_the_curvature_of_every_node(problem):
+    """They then explain what the step changed in its own slopes: the update of BFGS."""
+    smooth = problem.smooth.restrict(np.arange(0, problem.smooth.layout.n_groups, 2))
+    layout = smooth.layout
+    contrasts, theta = Contrasts(layout), random_theta(layout, 4)
+    theta[layout.positive] = np.abs(theta[layout.positive]) + 0.5
+    there = theta + 0.05 * random_theta(layout, 5)
+    there[layout.positive] = np.maximum(there[layout.positive], 0.4)
+    known = KnownCurvature(contrasts, flatten(contrasts, smooth, theta, 1))
+    before = [matrix.copy() for matrix in matrices(known.blocks)]
+    ends = [smooth.evaluate(at) for at in (theta, there)]
+    slopes = [end.slopes.on(layout) for end in ends]
+    change = ends[1].gradient - ends[0].gradient
+    after = matrices(known.corrected(there - theta, change, slopes[1] - slopes[0]).blocks)
+    for old, kept in zip(matrices(known.blocks), before, strict=True):
+        np.testing.assert_array_equal(old, kept)
+    # Every node's part of the contrasts, and of the slopes in theta's own coordinates.
+    basis, (start, index) = basis_of(contrasts), layout.conditional
+    runs, entries = contrasts.runs, layout.incidence.node_entries
+    n_corrected = 0
+    for v, (old, new) in enumerate(zip(before, after, strict=True)):
+        own = slice(runs.ptr[v], runs.ptr[v + 1])
+        columns = [
+            np.arange(a, a + n) for a, n in zip(runs.position[own], runs.length[own], strict=True)
+        ]
+        columns = np.concatenate(columns)
+        rows = index[start[v] : start[v + 1]]
+        single = (slopes[1] - slopes[0])[entries[v] : entries[v + 1]]
+        single = np.concatenate([change[rows[: len(rows) - len(single)]], single])
+        turn = basis[np.ix_(rows, columns)]
+        step, seen = contrasts.down(there - theta)[columns], turn.T @ single
+        bent = old @ step
+        if not layout.is_target[v] or not 0.05 < (step @ seen) / (step @ bent) < 20.0:
+            np.testing.assert_array_equal(new, old)
+            continue
+        n_corrected += 1
+        np.testing.assert_allclose(new @ step, seen, atol=1e-12)
+        update = np.outer(seen, seen) / (step @ seen) - np.outer(bent, bent) / (step @ bent)
+        np.testing.assert_allclose(new, old + update, atol=1e-12)
+    assert n_corrected >= 2
 
 
 def test_damping_adds_the_curvature_of_independent_columns(problem):
@@ -120,16 +197,6 @@ def test_damping_adds_the_curvature_of_independent_columns(problem):
     n_terms = np.count_nonzero(known.blocks.touch_node[known.blocks.n_node_blocks :] >= 0, axis=1)
     per_group = 0.5 * n_terms * problem.yardstick**2 / np.maximum(1, layout.sizes)
     np.testing.assert_allclose(np.diag(added)[layout.edges], layout.spread(per_group), atol=1e-12)
-
-
-def test_nothing_is_carried_where_most_groups_are_new():
-    problem = problem_of("mixed")
-    small = problem.restrict(np.array([0]))
-    contrasts = Contrasts(small.smooth.layout)
-    theta = random_theta(small.smooth.layout, 4)
-    known = KnownCurvature(contrasts, flatten(contrasts, small.smooth, theta, 1))
-    groups = np.arange(5)
-    assert known.extended(np.array([0]), groups, problem.restrict(groups)) is None
 
 
 def test_a_final_evaluation_is_the_one_that_the_certificate_needs(problem):

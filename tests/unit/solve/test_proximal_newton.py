@@ -1,0 +1,69 @@
+"""What a run of proximal Newton leaves to the next lam, and what that saves."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from mixedgm.solve.proximal_newton import ProximalNewton, Remembered
+from mixedgm.solve.working_set import Start, solve
+from tests.support.problems import SCORED, draw, random_theta
+
+TABLE = draw(5, 400, 4, (4, 5, 8, 9, 3, 2), False, SCORED)
+
+
+def test_a_miss_grows_with_the_square_of_the_way() -> None:
+    whole = TABLE.task().problem(0.2)
+    groups = np.arange(0, whole.smooth.layout.n_groups, 2)
+    problem = whole.restrict(groups)
+    layout = problem.smooth.layout
+    theta, expected = random_theta(layout, 1), random_theta(whole.smooth.layout, 2)
+    theta[layout.starts[0] : layout.starts[1]] = 0.0
+    remembered = Remembered(0.3, 0.5, expected)
+    miss = remembered.miss(problem, theta)
+    wanted = 0.25 * (theta - expected[problem.index])
+    wanted[layout.starts[0] : layout.starts[1]] = 0.0
+    np.testing.assert_allclose(miss, wanted, atol=1e-15)
+    # A wide table may have taken in candidates since then, of which nothing is known.
+    shorter = replace(remembered, expected=expected[: problem.index[-1]])
+    np.testing.assert_array_equal(shorter.miss(problem, theta)[:-1], miss[:-1])
+    assert shorter.miss(problem, theta)[-1] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("before", "lam", "problem_lam"), [(None, 0.3, 0.2), (0.5, 0.3, 0.3), (0.3, 0.25, 0.1)]
+)
+def test_nothing_is_missed_without_a_step_like_the_last_one(before, lam, problem_lam) -> None:
+    problem = TABLE.task().problem(problem_lam)
+    theta = random_theta(problem.smooth.layout, 1)
+    assert Remembered(lam, before, 0.5 * theta).miss(problem, theta) is None
+
+
+def path(lams, *, forgetful):
+    task = TABLE.task()
+    here, solutions = replace(task.null, lam=task.lam_max), []
+    for lam in lams * task.lam_max:
+        if forgetful:
+            here = replace(here, memory=None)
+        done = solve(task.problem(lam), ProximalNewton(), here, tol=1e-7, max_iter=100)
+        here = Start(done.theta, done.evaluation, lam, done.memory)
+        solutions.append(done)
+    return solutions
+
+
+def test_what_was_missed_before_saves_steps_along_a_path() -> None:
+    lams = 0.85 ** np.arange(1, 16)
+    runs = [path(lams, forgetful=forgetful) for forgetful in (False, True)]
+    for one, other in zip(*runs, strict=True):
+        assert max(one.kkt, other.kkt) <= 1e-7
+        assert one.objective == pytest.approx(other.objective, abs=1e-11)
+    steps = [sum(done.n_iter for done in run) for run in runs]
+    first = [np.mean([done.trace[1].kkt / done.trace[0].kkt for done in run]) for run in runs]
+    assert steps[0] < steps[1]
+    assert first[0] < 0.8 * first[1]
+
+
+def test_steps_correct_curvature_so_that_a_lam_visits_few_rows_for_it() -> None:
+    solutions = path(0.85 ** np.arange(1, 16), forgetful=False)
+    assert max(done.curvature_passes for done in solutions) <= 1.0 + 1e-9
+    assert np.median([done.n_iter for done in solutions]) <= 4
