@@ -124,13 +124,16 @@ class KnownCurvature:
     def corrected(self, move: Floats, gradients: Floats, slopes: Floats) -> KnownCurvature:
         """What a step teaches: `move` and what it changed, all in theta's own coordinates.
 
-        Every node has seen its own slopes change, and its matrix is made to explain that.
+        Every node has seen its own slopes change, and its matrix is made to explain that.  Blocks
+        on the diagonal keep their eigendecompositions, by which descent takes its steps: those
+        need not be exact to lead to the same place.
         """
         from mixedgm.solve.kernels import correct
 
         contrasts, layout = self.contrasts, self.contrasts.layout
         runs, incidence = contrasts.runs, layout.incidence
-        blocks = replace(self.blocks, matrices=self.blocks.matrices.copy(), known=None)
+        matrices, known = self.blocks.matrices.copy(), self.blocks.eigen[1:]
+        blocks = replace(self.blocks, matrices=matrices, known=known)
         correct(
             (*runs.places, runs.columns, runs.contrasts, runs.own_first),
             (incidence.target_ptr, incidence.entry_ptr),

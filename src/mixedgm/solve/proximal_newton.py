@@ -22,11 +22,16 @@ from mixedgm.solve.proximal_gradient import ProximalGradient
 from mixedgm.solve.subproblem import QuadraticModel
 
 _SLOW = 0.3
+_SURE = 1.0
 # What exact curvature makes of a KKT number: this times its square, on survey data and on
 # simulated graphs.
 _QUADRATIC = 0.4
-# Of so many rows the curvature takes one at least.
-_FEWEST = 16
+# What curvature that steps correct makes of one, usually.
+_CORRECTED = 0.03
+# Rows that curvature is taken from where steps correct it; of so many rows one at least.
+_FEW_ROWS, _FEWEST = 1250, 16
+# Numbers of curvature, beside those that a pass multiplies, from which on that costs too much.
+_MUCH = 0.1
 # In a pass, a value of a scored node costs about as much as so many groups of one parameter.
 _GROUPS_OF_A_VALUE = 3.5
 
@@ -92,32 +97,43 @@ class ProximalNewton(HasParams):
                 "for this loss; use hessian='sampled' or 'limited-memory'."
             )
         curvature = None if memory is None else memory.curvature
+        contrasts = Contrasts(smooth.layout) if curvature is None else curvature.contrasts
+        corrects = self._corrects(smooth, contrasts)
         return NewtonState(
             theta=theta,
             objective=problem.objective(here, theta),
             measure=problem.measure(theta, here.gradient),
             tol=tol,
             evaluation=here,
-            stride=self._first_stride(smooth),
+            stride=self._first_stride(smooth, corrects),
             pairs=LimitedMemory(self.memory),
-            contrasts=Contrasts(smooth.layout) if curvature is None else curvature.contrasts,
+            contrasts=contrasts,
+            corrects=corrects,
             past=Remembered(problem.lam) if memory is None else memory.at(problem.lam),
             miss=None if memory is None else memory.miss(problem, theta),
             curvature=curvature,
         )
 
-    def _first_stride(self, smooth: Smooth) -> int:
+    def _corrects(self, smooth: Smooth, contrasts: Contrasts) -> bool:
+        """Whether steps correct the curvature of nodes: not where that is much beside a pass."""
+        if self.hessian != "sampled" or not smooth.by_nodes:
+            return False
+        numbers = float((contrasts.runs.node_size**2.0).sum())
+        return numbers <= _MUCH * smooth.n_rows * len(smooth.layout.incidence.theta_index)
+
+    def _first_stride(self, smooth: Smooth, corrects: bool) -> int:
         """Every how many rows one is taken at first.
 
-        Where steps correct the curvature of nodes fewer rows are enough; but of very many rows
-        so many that they save passes over all of them.
+        Where steps correct the curvature few rows are enough; but of very many rows so many that
+        they save passes over all of them.
         """
         if self.hessian != "sampled":
             return 1
-        rows = self.sample_rows
-        if smooth.by_nodes:
-            rows = max(1, rows // 2, smooth.curvature_rows // _FEWEST)
-        return max(1, smooth.curvature_rows // rows)
+        n_rows, rows = smooth.curvature_rows, self.sample_rows
+        if corrects:
+            rows = max(min(rows, _FEW_ROWS), n_rows // _FEWEST)
+            return max(1, round(n_rows / rows))
+        return max(1, n_rows // rows)
 
     def step(self, problem: Problem, state: NewtonState) -> NewtonState:
         """Model, direction, line search."""
@@ -163,7 +179,7 @@ class ProximalNewton(HasParams):
         matrix for everything is always expensive.
         """
         smooth = problem.smooth
-        if smooth.by_nodes:
+        if before.corrects:
             if after.measure <= after.tol:
                 return None
             was, now = before.slopes(smooth.layout), after.slopes(smooth.layout)
@@ -186,11 +202,11 @@ class ProximalNewton(HasParams):
     def _expected(self, problem: Problem, state: NewtonState) -> float:
         """The KKT number after the next step, if all goes on as before.
 
-        Curvature that steps correct gains about the same factor again, often more; else less.
+        Curvature that lasts gains about the same factor again, often less.
         """
         smooth = problem.smooth
         if state.curvature is not None:
-            return (1.0 if smooth.by_nodes else 3.0) * state.gain * state.measure
+            return (_CORRECTED if state.corrects else 3.0 * state.gain) * state.measure
         fresh = state.stride == 1 and smooth.exact_curvature and smooth.by_nodes
         return _QUADRATIC * state.measure**2 if fresh else np.inf
 
@@ -271,7 +287,7 @@ def _certainty(problem: Problem) -> float:
     # The values of scored nodes cost the same on any working set.
     values = _GROUPS_OF_A_VALUE * int(layout.nodes.level_start[layout.nodes.first_indicator])
     share = (layout.n_groups + values) / max(1, whole.n_groups + values)
-    return min(1.0 + 6.0 * share, (30.0 * share) ** 2)
+    return min(1.0 + 6.0 * share, max(_SURE, (30.0 * share) ** 2))
 
 
 def _with_miss(layout: Layout, target: Floats, miss: Floats) -> Floats:
@@ -353,6 +369,8 @@ class NewtonState:
     stride: int
     pairs: LimitedMemory
     contrasts: Contrasts
+    corrects: bool
+    """Whether steps correct the curvature of nodes."""
     past: Remembered
     miss: Floats | None = None
     """What the first model is expected to miss."""

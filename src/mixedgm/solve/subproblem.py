@@ -28,7 +28,7 @@ _CHANGES = 0.01
 _LARGE = 500
 # Sweeps over active groups before others are looked at again; and so many more where they are
 # expected to suffice: on a model with so few numbers they are faster than Newton steps.
-_SWEEPS, _MORE, _SMALL = 5, 25, 2**17
+_SWEEPS, _MORE, _SMALL = 5, 40, 2**17
 # Share of nonzero entries below which a system is not assembled, and products to solve it then.
 _SPARSE = 0.05
 _MOST_PRODUCTS = 200
@@ -83,7 +83,7 @@ class QuadraticModel:
             norms = layout.group_norms(new)
             settled = np.flatnonzero(norms)
             wait -= 1
-            slow = last > 0.3 * tol
+            slow = last > (tol if limits[2] else 0.3 * tol)
             if slow and wait < 0 and before is not None and _alike(settled, before):
                 better = self._newton(new, settled, tol)
                 if better is not None:
