@@ -48,6 +48,9 @@ def block_step(c, pull, values, first, m, out):  # type: ignore[no-untyped-def]
         for i in range(m):
             out[i] = c[i] / values[first + i]
         return
+    if m == 1:
+        out[0] = (c[0] - pull if c[0] > 0.0 else c[0] + pull) / values[first]
+        return
     # Secular equation sum_i (c_i / (D_i t + pull))^2 = 1 for the norm t, by Newton on
     # 1 / sqrt(sum) - 1, which is nearly linear in t and is approached from one side.
     t = 0.0

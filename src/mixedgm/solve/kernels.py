@@ -350,10 +350,9 @@ def _sweep(blocks, nodes, eigen, node_start, order, penalty, grad, theta, produc
                 v = touch_node[b, k]
                 if v < 0:
                     continue
-                width = node_size[v]
-                row = matrix_start[v] + (touch_at[b, k] + j) * width
-                at = node_start[v]
-                for i in range(width):
+                row = np.uint64(matrix_start[v] + (touch_at[b, k] + j) * node_size[v])
+                at = np.uint64(node_start[v])
+                for i in range(np.uint64(0), np.uint64(node_size[v])):
                     product[at + i] += change * matrices[row + i]
     return worst
 
