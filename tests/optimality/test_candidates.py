@@ -201,16 +201,14 @@ FITS = {
     },
     "stars": {"select": mg.StARS(n_subsamples=3), "n_lams": 10},
     "refit": {"lam": 0.2, "refit": True},
-    # Weights are those of a pilot fit, whose own tolerance they show.
-    "adaptive": {"select": "bic", "penalty_weights": "adaptive", "tol": 1e-10},
+    "adaptive": {"select": "bic", "penalty_weights": "adaptive"},
 }
 
 
 @pytest.mark.parametrize("fit", FITS)
 def test_fitted_models_are_those_of_all_pairs(fit, tmp_path):
     whole, wide = (
-        fitted(kind, random_state=0, n_jobs=1, **{"tol": 1e-9, **FITS[fit]})
-        for kind in (Options, Wide)
+        fitted(kind, tol=1e-9, random_state=0, n_jobs=1, **FITS[fit]) for kind in (Options, Wide)
     )
     assert whole.path.grown is None
     assert (wide.path.grown is None) == (fit == "stars")  # which needs all pairs

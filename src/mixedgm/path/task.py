@@ -47,7 +47,7 @@ from mixedgm.threads import run_all, single_threaded_blas, threads_for
 if TYPE_CHECKING:
     from mixedgm.path.rounds import Incomplete
 
-PILOT_TOL = 1e-8
+PILOT_TOL = 1e-10
 # Most columns vary, and have all levels, in so many rows.
 _FIRST_ROWS = 1000
 _NUMBERS_OF_A_BLOCK = 2**18
