@@ -166,15 +166,15 @@ def noted(frame, folder):
 
 @pytest.mark.filterwarnings("ignore")  # a worker that is killed cannot close what it has open
 def test_a_fit_survives_the_loss_of_a_worker(tmp_path):
-    frame = plain(table())
-    whole = fitted(frame, select="ebic", lams=[0.3, 0.2, 0.1])
+    frame, lams = plain(table()), np.geomspace(0.3, 0.1, 12)  # long enough to be hit
+    whole = fitted(frame, select="ebic", lams=lams)
     options = {"threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": 50}
     with LocalCluster(n_workers=2, **options) as cluster, Client(cluster) as client:
         X = parted(frame, 4).map_partitions(noted, tmp_path, meta=frame.iloc[:0])
         before = set(client.run(os.getpid).values())
         killer = threading.Thread(target=kill_a_reader, args=(tmp_path, 4))
         killer.start()
-        found = fitted(X, select="ebic", lams=[0.3, 0.2, 0.1])
+        found = fitted(X, select="ebic", lams=lams)
         killer.join()
         assert len(before & set(client.run(os.getpid).values())) == 1
     assert_same_model(whole, found)

@@ -11,7 +11,7 @@ import pytest
 import mixedgm as mg
 from mixedgm import precompile
 from mixedgm.rows.curvature_kernels import curvature_sums
-from mixedgm.solve.kernels import assemble, carry, descend, node_products
+from mixedgm.solve.kernels import assemble, correct, descend, node_products
 
 
 def fit():
@@ -37,7 +37,7 @@ def test_a_fit_finds_what_was_compiled_ahead():
     assert done.stdout.strip() == "[]"
 
 
-KERNELS = (curvature_sums, carry, assemble, descend, node_products)
+KERNELS = (curvature_sums, correct, assemble, descend, node_products)
 
 
 TABLE = np.random.default_rng(0).integers(0, 3, size=(60, 2))

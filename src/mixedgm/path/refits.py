@@ -30,7 +30,7 @@ from mixedgm.solve.problem import Problem
 from mixedgm.solve.working_set import Solution, Start
 from mixedgm.threads import single_threaded_blas
 
-REFIT_TOL = 1e-4
+REFIT_TOL = 1e-6
 REFIT_STEPS = 100
 FINEST_TOL = 1e-12
 TOO_DENSE = "too many parameters for the rows"

@@ -324,7 +324,7 @@ class _Comparison:
         if first == last:
             return "", 0.0, None
         scaled = judged[0].scaled[first:last]
-        k = int(np.abs(scaled).argmax())
+        k = _most(scaled)
         width = getattr(self.observed, aspect).shape[1]
         row, column = divmod(int(order.at[first + k]), width)
         schema, size = self.fitted.schema, float(scaled[k])
@@ -394,8 +394,17 @@ def _log(values: Floats) -> Floats:
 
 def _farthest(names: Sequence[str], scaled: Floats) -> tuple[str, float]:
     """The statistic that is farthest off, and by how many standard deviations."""
-    at = int(np.abs(scaled).argmax())
+    at = _most(scaled)
     return names[at], float(scaled[at])
+
+
+def _most(scaled: Floats) -> int:
+    """Which is farthest off; the first of those that are equal but for how exactly a refit is.
+
+    What two columns say about each other may differ from the rows by opposite amounts.
+    """
+    sizes = np.abs(scaled)
+    return int((sizes >= 0.999 * sizes.max()).argmax())
 
 
 def _where(name: str, size: float) -> str:
