@@ -497,6 +497,12 @@ class Layout:
         over_range(norms, self.n_groups, 4 * self.n_theta)
         return out
 
+    def active(self, theta: Floats, groups: Ints | None = None) -> Ints:
+        """Groups that are not zero; all but `groups` are known to be, if given."""
+        if groups is None:
+            return np.flatnonzero(self.group_norms(theta))
+        return groups[self.restrict(groups).group_norms(theta[self.positions(groups)]) > 0.0]
+
     def group_sums(self, edge_values: Floats) -> Floats:
         """Sum over the parameters of each group; `edge_values` covers the edge part of theta."""
         if self.n_groups == 0:
@@ -616,6 +622,11 @@ class Layout:
         over levels: what levels have in common in them acts on nothing and is dropped.
         """
         theta = theta.copy()
+        self.centre(theta, groups)
+        return theta
+
+    def centre(self, theta: Floats, groups: Ints) -> None:
+        """The same in place."""
         if len(groups):
             whole = len(groups) == self.n_groups
             small = self if whole else self.restrict(groups)
@@ -624,7 +635,6 @@ class Layout:
             biases, count = theta[self.biases], self.nodes.n_biases[self.nodes.discrete]
             means = np.add.reduceat(biases, self.nodes.term_start[:-1]) / count
             theta[self.biases] = biases - np.repeat(np.where(self.nodes.free, means, 0.0), count)
-        return theta
 
     def _centre_blocks(self, theta: Floats, at: Ints) -> None:
         """Centre all groups, which stand at these positions of a larger theta, in place."""

@@ -45,8 +45,7 @@ def solve_among_all(
         floor = _threshold(_next(lam, start.lam), lam)
         outside = task.outside(solution.theta, floor)
         spent = _counted(task).since(before)
-        here = Start(solution.theta, solution.evaluation, lam, solution.memory)
-        here = replace(here, outside=outside, reach=_reach(outside, floor))
+        here = replace(Start.at(solution, lam), outside=outside, reach=_reach(outside, floor))
         violation = _violation(task, outside, lam)
         solutions.append(replace(solution, cost=spent, trace=[]))
         if np.isnan(violation) or violation <= recipe.tol or not solution.converged or left <= 1:

@@ -364,7 +364,7 @@ def solve_path(
                     solution = solve(
                         problem, recipe.solver, here, tol=recipe.tol, max_iter=recipe.max_iter
                     )
-                    here = Start(solution.theta, solution.evaluation, float(lam), solution.memory)
+                    here = Start.at(solution, float(lam))
             points.append(_point(task, float(lam), solution, keep_trace))
             if enough is not None and enough(task, points[-1]):
                 break
@@ -400,7 +400,7 @@ def _begin(task: Task, start: Params | Path | Start | None) -> tuple[Task, Start
 
 def _point(task: Task, lam: float, solution: Solution, keep_trace: bool) -> PathPoint:
     layout = task.layout
-    groups = np.flatnonzero(layout.group_norms(solution.theta))
+    groups = layout.active(solution.theta, solution.groups)
     kept = solution.theta[layout.positions(groups)]
     return PathPoint(
         task.certificate(solution),

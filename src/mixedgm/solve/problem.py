@@ -17,6 +17,11 @@ from mixedgm.objective.contract import Evaluation, Smooth
 from mixedgm.penalty.contract import Penalty
 
 
+def _same(one: Floats, other: Floats) -> bool:
+    """Whether two thetas, which nobody changes, are equal."""
+    return one is other or np.array_equal(one, other)
+
+
 @dataclass(frozen=True, eq=False)
 class Optimality:
     """Optimality of one point.
@@ -92,8 +97,8 @@ class Problem:
 
     def _evaluated(self, theta: Floats, groups: Ints | None = None) -> Evaluation:
         """The evaluation at theta, zero but for `groups`; the last is kept for a second call."""
-        if not (self._last and np.array_equal(self._last[0][0], theta)):
-            self._last[:] = [(theta.copy(), self.smooth.evaluate(theta, groups=groups))]
+        if not (self._last and _same(self._last[0][0], theta)):
+            self._last[:] = [(theta, self.smooth.evaluate(theta, groups=groups))]
         return self._last[0][1]
 
     def embedded(self, index: Ints, small: Floats) -> Floats:
@@ -101,7 +106,8 @@ class Problem:
         layout = self.smooth.layout
         theta = np.zeros(layout.n_theta)
         theta[index] = small
-        return layout.centred(theta, self.penalty.free)
+        layout.centre(theta, self.penalty.free)
+        return theta
 
     def lifted(self, theta: Floats) -> Floats:
         """Theta of this restriction as one of the whole problem; the last is kept."""
@@ -128,9 +134,12 @@ class Problem:
         """How optimal theta, zero but for `groups`, is by the whole gradient there."""
         evaluation = self._evaluated(theta, groups)
         distance = self.conditions.edge_distance(theta, evaluation.gradient)
+        penalty, active = self.penalty, theta
+        if groups is not None:
+            penalty, active = penalty.restrict(groups), theta[self.smooth.layout.positions(groups)]
         return Optimality(
             self.conditions.worst(distance, evaluation.gradient),
-            self.objective(evaluation, theta),
+            evaluation.value + penalty.value(active, self.lam),
             evaluation,
             distance,
         )

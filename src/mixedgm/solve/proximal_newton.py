@@ -303,6 +303,11 @@ def _with_miss(layout: Layout, target: Floats, miss: Floats) -> Floats:
     return out
 
 
+def _positions(problem: Problem) -> Ints:
+    """Where every parameter of the problem stands in theta of the whole one, in order."""
+    return np.arange(problem.smooth.layout.n_theta) if problem.index is None else problem.index
+
+
 @dataclass(frozen=True, eq=False)
 class Remembered:
     """What a run leaves to the next one, for a smaller lam.
@@ -314,8 +319,8 @@ class Remembered:
     lam: float
     before: float | None = None
     """The lam of the run before, where this one began."""
-    expected: Floats | None = None
-    """Where the first model had its minimum, as a theta of the whole problem."""
+    expected: tuple[Ints, Floats] | None = None
+    """Where the first model had its minimum: positions in the whole problem's theta, and values."""
     curvature: KnownCurvature | None = None
     """Where the run ended; serves the same working set only."""
 
@@ -332,11 +337,7 @@ class Remembered:
 
     def seeing(self, problem: Problem, target: Floats) -> Remembered:
         """The same with the minimum of the first model."""
-        if problem.whole is None:
-            return replace(self, expected=target)
-        expected = np.zeros(problem.whole.smooth.layout.n_theta)
-        expected[problem.index] = target
-        return replace(self, expected=expected)
+        return replace(self, expected=(_positions(problem), target))
 
     def miss(self, problem: Problem, theta: Floats) -> Floats | None:
         """What the first model for the problem's lam will miss, which theta begins; None: unknown.
@@ -348,11 +349,12 @@ class Remembered:
         fall, last = self.lam - problem.lam, self.before - self.lam
         if not 0.0 < fall <= 1.5 * last:
             return None
-        layout, out = problem.smooth.layout, np.zeros(len(theta))
-        index = np.arange(len(theta)) if problem.index is None else problem.index
-        known = index < len(self.expected)  # a wide table may have more candidates by now
+        layout, out, (places, values) = problem.smooth.layout, np.zeros(len(theta)), self.expected
+        index = _positions(problem)
+        at = np.minimum(np.searchsorted(places, index), len(places) - 1)
+        known = places[at] == index
         share = min(1.0, (fall / last) ** 2)
-        out[known] = share * (theta[known] - self.expected[index[known]])
+        out[known] = share * (theta - values[at])[known]
         out[layout.edges] *= layout.spread(np.where(layout.group_norms(theta) > 0.0, 1.0, 0.0))
         return out
 

@@ -47,6 +47,8 @@ class Solution(Account):
     """Of the problem itself: what stages took is counted in it, but their steps have no rows."""
     notes: tuple[str, ...] = ()
     memory: Memory | None = None
+    groups: Ints | None = None
+    """Those that theta has; it is zero elsewhere.  None: not known."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +67,14 @@ class Start:
     """Of a wide table: pairs that are not in the layout and are near their bound at theta."""
     reach: float = np.inf
     """Entry down to which `outside` has all of them."""
+    groups: Ints | None = None
+    """As in `Solution`."""
+
+    @classmethod
+    def at(cls, solution: Solution, lam: float) -> Start:
+        """Begin where a solution for `lam` is."""
+        known = (solution.theta, solution.evaluation, lam, solution.memory)
+        return cls(*known, groups=solution.groups)
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,7 +147,8 @@ def _work(
     theta = small.lifted(result.theta)
     optimality = problem.optimality(theta, groups)
     memory = Memory(groups, result.memory)
-    return result, optimality, Start(theta, optimality.evaluation, problem.lam, memory)
+    at = Start(theta, optimality.evaluation, problem.lam, memory, groups=groups)
+    return result, optimality, at
 
 
 def _approached(
@@ -165,9 +176,10 @@ def _reachable(problem: Problem, start: Start) -> float:
     if start.lam is None or start.lam - problem.lam < _LONG * problem.lam:
         return problem.lam
     layout, penalty = problem.smooth.layout, problem.penalty
-    active = layout.group_norms(start.theta) > 0.0
-    enters = penalty.entry(start.evaluation.gradient)[~active & penalty.penalised]
-    most = max(_NEW, _NEW_PER_NODE * layout.n_nodes, int(np.count_nonzero(active)))
+    active, outside = layout.active(start.theta, start.groups), penalty.penalised.copy()
+    outside[active] = False
+    enters = penalty.entry(start.evaluation.gradient)[outside]
+    most = max(_NEW, _NEW_PER_NODE * layout.n_nodes, len(active))
     if np.count_nonzero(enters > problem.lam) <= most:
         return problem.lam
     fitting = float(np.partition(enters, -most)[-most])
@@ -184,15 +196,16 @@ def screened(problem: Problem, start: Start) -> Ints:
     violated at the start are taken.
     """
     layout, penalty = problem.smooth.layout, problem.penalty
-    active = layout.group_norms(start.theta) > 0.0
     fall = (start.lam or np.inf) - problem.lam
     threshold = problem.lam - _GROWTH * fall if 0.0 < fall < _LONG * problem.lam else problem.lam
     if start.rough:
         threshold -= _NEAR * problem.lam
-    candidate = layout.group_norms(start.evaluation.gradient) >= penalty.bound(threshold)
+    chosen = layout.group_norms(start.evaluation.gradient) >= penalty.bound(threshold)
     if start.working is not None:
-        candidate[start.working] = True
-    return np.flatnonzero(active | candidate | ~penalty.penalised)
+        chosen[start.working] = True
+    chosen[layout.active(start.theta, start.groups)] = True
+    chosen[penalty.free] = True
+    return np.flatnonzero(chosen)
 
 
 def violators(problem: Problem, optimality: Optimality, groups: Ints, tol: float) -> Ints:
@@ -248,6 +261,7 @@ class _Tally:
             self._trace,
             (*self._notes, _NOT_CONVEX) if status is Status.STATIONARY else self._notes,
             at.memory,
+            at.groups,
         )
 
 
