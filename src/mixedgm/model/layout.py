@@ -483,9 +483,14 @@ class Layout:
         number = self.block_feature - self.first_feature[group]
         return np.asarray(self.starts[group] + number * (self.sizes // self.n_blocks)[group])
 
+    @property
+    def has_many_groups(self) -> bool:
+        """Whether looking at all of them takes longer than choosing some."""
+        return self.n_groups >= _MANY_GROUPS
+
     def group_norms(self, theta: Floats) -> Floats:
         """Euclidean norm of every group."""
-        if self.n_groups < _MANY_GROUPS:
+        if not self.has_many_groups:
             return np.sqrt(self.group_sums(np.square(theta[self.n_node_terms :])))
         from mixedgm.model.kernels import group_norms
 
@@ -499,7 +504,7 @@ class Layout:
 
     def active(self, theta: Floats, groups: Ints | None = None) -> Ints:
         """Groups that are not zero; all but `groups` are known to be, if given."""
-        if groups is None:
+        if groups is None or not self.has_many_groups:
             return np.flatnonzero(self.group_norms(theta))
         return groups[self.restrict(groups).group_norms(theta[self.positions(groups)]) > 0.0]
 

@@ -23,12 +23,12 @@ from mixedgm.path.parted_rows import AnyDesign, losses_of
 from mixedgm.path.path import Path, PathPoint
 from mixedgm.path.refits import (
     REFIT_STEPS,
-    REFIT_TOL,
     TOO_DENSE,
     degrees_of_freedom,
     parameters,
     refit_losses,
     refittable,
+    scoring_tol,
     stabilised,
     with_new_groups,
 )
@@ -92,7 +92,8 @@ class _Information(HasParams, ABC):
             return _choose_per_node(evidence, name, label, price)
         task, path = evidence.task.scoring, evidence.path
         known = None if evidence.before is None else evidence.before.memory
-        refits = refit_losses(task, path, known=known, show=evidence.runtime.show)
+        tol = scoring_tol(evidence.recipe.tol)
+        refits = refit_losses(task, path, tol, known=known, show=evidence.runtime.show)
         losses = refits.values
         df = np.array([degrees_of_freedom(task, point.groups) for point in path.points])
         prices = np.array([price.of(*_per_term(task, point.groups)) for point in path.points])
@@ -270,7 +271,8 @@ def _choose_per_node(evidence: Evidence, name: str, label: str, price: Price) ->
     Scores are (n_lams, n_columns), columns in the order of the table, NaN for covariates.
     """
     task, path = evidence.task, evidence.path
-    refits = _Refits.begun(task) if evidence.before is None else evidence.before.memory
+    refits = None if evidence.before is None else evidence.before.memory
+    refits = refits or _Refits.begun(task, scoring_tol(evidence.recipe.tol))
     refits = refits.continued(task, path, evidence.design, evidence.runtime.show)
     df, neighbours = _counts(task, path)
     prices = price.parameter * df + price.edge * neighbours
@@ -358,14 +360,17 @@ class _Refits:
     """(n_nodes,) nodes whose regressions can be refitted so far."""
     losses: Floats
     """(n_points, n_nodes) +inf from the first that cannot be refitted on; NaN for covariates."""
+    tol: float
+    """Of the refits."""
     done: dict[tuple[int, bytes], float] = field(default_factory=dict)
     """Losses by node and support: supports repeat along a path."""
 
     @classmethod
-    def begun(cls, task: Task) -> _Refits:
+    def begun(cls, task: Task, tol: float) -> _Refits:
         """Before the first point."""
         layout = task.layout
-        return cls(task.null.theta.copy(), layout.is_target.copy(), np.zeros((0, layout.n_nodes)))
+        losses = np.zeros((0, layout.n_nodes))
+        return cls(task.null.theta.copy(), layout.is_target.copy(), losses, tol)
 
     def continued(self, task: Task, path: Path, design: AnyDesign, show: bool) -> _Refits:
         """Score the points of the path that are not scored yet."""
@@ -412,7 +417,7 @@ class _Refits:
         theta = task.null.theta.copy()
         theta[positions] = with_new_groups(task, self.theta, path.theta(k))[positions]
         start = Start(theta, task.null.evaluation)
-        refit = stabilised(task, groups, start, tol=REFIT_TOL, max_iter=REFIT_STEPS)
+        refit = stabilised(task, groups, start, tol=self.tol, max_iter=REFIT_STEPS)
         solution = refit.solution
         self.theta[positions] = solution.theta[positions]
         if solution.converged:
@@ -424,7 +429,7 @@ class _Refits:
         return [
             v
             for v in nodes.tolist()
-            if max(worst[v], terms[layout.node_terms_of(v)].max()) > REFIT_TOL
+            if max(worst[v], terms[layout.node_terms_of(v)].max()) > self.tol
         ]
 
 

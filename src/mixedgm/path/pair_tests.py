@@ -33,7 +33,7 @@ from mixedgm.threads import single_threaded_blas, using_threads
 
 ROUNDS = 20
 _REFIT_TOL = 1e-6
-_ROUGH = 0.001
+_ROUGH = 0.01
 """Of the refit of a graph that is only tried, in standard errors: 1 / sqrt(n) is what gradients of
 noise are like."""
 _ROWS_PER_PREDICTOR = 4.0

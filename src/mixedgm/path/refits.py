@@ -30,7 +30,7 @@ from mixedgm.solve.problem import Problem
 from mixedgm.solve.working_set import Solution, Start
 from mixedgm.threads import single_threaded_blas
 
-REFIT_TOL = 1e-6
+REFIT_TOL = 1e-4
 REFIT_STEPS = 100
 FINEST_TOL = 1e-12
 TOO_DENSE = "too many parameters for the rows"
@@ -429,8 +429,21 @@ class RefitLosses:
         return self.reasons[-1].startswith(TOO_DENSE)
 
 
+def scoring_tol(tol: float) -> float:
+    """How finely refits are solved by which the graphs of a path, solved to `tol`, are scored.
+
+    Scores need no more than `REFIT_TOL`, unless somebody asks for very exact ones.
+    """
+    return min(REFIT_TOL, 10.0 * tol)
+
+
 def refit_losses(
-    task: Task, path: Path, *, known: RefitLosses | None = None, show: bool = False
+    task: Task,
+    path: Path,
+    tol: float = REFIT_TOL,
+    *,
+    known: RefitLosses | None = None,
+    show: bool = False,
 ) -> RefitLosses:
     """The loss at the refit of every support of the path.
 
@@ -461,7 +474,7 @@ def refit_losses(
                 # From the last refit, with the path's own values for groups that are new.
                 theta = with_new_groups(task, before, path.theta(k))
                 start = Start(theta, task.null.evaluation)
-                refit = stabilised(task, point.groups, start, tol=REFIT_TOL, max_iter=REFIT_STEPS)
+                refit = stabilised(task, point.groups, start, tol=tol, max_iter=REFIT_STEPS)
                 before = refit.solution.theta
                 refits[key] = before[task.layout.positions(point.groups)]
                 done[key] = _scored(task, refit)

@@ -8,7 +8,7 @@ problems with a penalty, `Secant` for those without.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
 
@@ -60,12 +60,15 @@ def neighbour_of(problem: Problem, solver: Solver, theta: Floats) -> Neighbour:
     memory = None
     if isinstance(state, NewtonState) and _keeps_curvature(newton):
         contrasts = Contrasts(small.smooth.layout)
-        blocks = flatten(contrasts, small.smooth, theta[index], state.stride)
+        # Made once for all of them: from more rows than a step of one problem would take.
+        sampled = newton.hessian == "sampled"
+        stride = max(1, small.smooth.curvature_rows // newton.sample_rows) if sampled else 1
+        blocks = flatten(contrasts, small.smooth, theta[index], stride)
         memory = Memory(groups, KnownCurvature(contrasts, blocks))
     return Neighbour(layout, groups, memory)
 
 
-def _keeps_curvature(solver: object) -> bool:
+def _keeps_curvature(solver: object) -> TypeGuard[ProximalNewton]:
     return (
         isinstance(solver, ProximalNewton)
         and solver.hessian != "limited-memory"

@@ -135,7 +135,7 @@ class Problem:
         evaluation = self._evaluated(theta, groups)
         distance = self.conditions.edge_distance(theta, evaluation.gradient)
         penalty, active = self.penalty, theta
-        if groups is not None:
+        if groups is not None and self.smooth.layout.has_many_groups:
             penalty, active = penalty.restrict(groups), theta[self.smooth.layout.positions(groups)]
         return Optimality(
             self.conditions.worst(distance, evaluation.gradient),

@@ -105,7 +105,7 @@ class ProximalNewton(HasParams):
             measure=problem.measure(theta, here.gradient),
             tol=tol,
             evaluation=here,
-            stride=self._first_stride(smooth, corrects),
+            stride=self._first_stride(problem, corrects),
             pairs=LimitedMemory(self.memory),
             contrasts=contrasts,
             corrects=corrects,
@@ -121,16 +121,17 @@ class ProximalNewton(HasParams):
         numbers = float((contrasts.runs.node_size**2.0).sum())
         return numbers <= _MUCH * smooth.n_rows * len(smooth.layout.incidence.theta_index)
 
-    def _first_stride(self, smooth: Smooth, corrects: bool) -> int:
+    def _first_stride(self, problem: Problem, corrects: bool) -> int:
         """Every how many rows one is taken at first.
 
         Where steps correct the curvature few rows are enough; but of very many rows so many that
-        they save passes over all of them.
+        they save passes over all of them.  Without a penalty rare cells count, of which few rows
+        may have none.
         """
         if self.hessian != "sampled":
             return 1
-        n_rows, rows = smooth.curvature_rows, self.sample_rows
-        if corrects:
+        n_rows, rows = problem.smooth.curvature_rows, self.sample_rows
+        if corrects and problem.penalty.penalised.any():
             rows = max(min(rows, _FEW_ROWS), n_rows // _FEWEST)
             return max(1, round(n_rows / rows))
         return max(1, n_rows // rows)

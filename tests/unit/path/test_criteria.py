@@ -11,6 +11,7 @@ from mixedgm.path.refits import (
     degrees_of_freedom,
     refit_losses,
     refittable,
+    scoring_tol,
 )
 from mixedgm.path.selection import NAMED
 from mixedgm.solve.proximal_newton import ProximalNewton
@@ -83,9 +84,10 @@ def test_scores_are_the_formula_and_the_lowest_is_chosen(criterion, name, price)
     table = draw(5, 70, 2, (2, 3), weighted=True)
     task = table.task()
     path = path_of(task, [1.0, 0.5, 0.2, 0.05])
-    choice = criterion.choose(evidence_of(table, path))
+    evidence = evidence_of(table, path)
+    choice = criterion.choose(evidence)
     n = table.row_weights.sum()
-    losses = refit_losses(task, path).values
+    losses = refit_losses(task, path, scoring_tol(evidence.recipe.tol)).values
     expected = [
         2 * n * loss + price(degrees_of_freedom(task, point.groups), len(point.groups), n)
         for loss, point in zip(losses, path.points, strict=True)
