@@ -57,6 +57,12 @@ class Blocks:
         """The matrices."""
         return self.matrix_start, self.node_size, self.matrices
 
+    @property
+    def decomposition(self) -> tuple[Floats, Floats] | None:
+        """Those eigenvectors and eigenvalues, if somebody has asked for them."""
+        asked: tuple[Ints, Floats, Floats] | None = vars(self).get("eigen")
+        return self.known if asked is None else asked[1:]
+
     @cached_property
     def eigen(self) -> tuple[Ints, Floats, Floats]:
         """Eigendecompositions of the diagonal blocks, made when somebody asks for them."""
@@ -132,8 +138,9 @@ class KnownCurvature:
 
         contrasts, layout = self.contrasts, self.contrasts.layout
         runs, incidence = contrasts.runs, layout.incidence
-        matrices, known = self.blocks.matrices.copy(), self.blocks.eigen[1:]
-        blocks = replace(self.blocks, matrices=matrices, known=known)
+        blocks = replace(
+            self.blocks, matrices=self.blocks.matrices.copy(), known=self.blocks.decomposition
+        )
         correct(
             (*runs.places, runs.columns, runs.contrasts, runs.own_first),
             (incidence.target_ptr, incidence.entry_ptr),
