@@ -1,4 +1,4 @@
-"""Numba kernels: curvature of nodes -> the same in contrasts, and descent on the model it makes.
+"""Numba kernels: curvature of nodes -> in contrasts, corrected by steps; descent on its model.
 
 The model around theta is  g'd + d'Hd/2 + sum_g pull_g |theta_g + d_g|,  H a sum over nodes of dense
 matrices, pull_g the penalty's derivative in the norm of a group.  Every block of theta (a node's

@@ -58,7 +58,8 @@ class ProximalNewton(HasParams):
     subproblem : {"coordinate-descent", "proximal-gradient"}
         How the quadratic model is minimised.  Limited-memory curvature always uses the latter.
     sample_rows : int
-        Rows in the first sample of ``hessian="sampled"``.
+        Rows in the first sample of ``hessian="sampled"``; where steps correct the curvature,
+        fewer are taken, or one in 16 of very many.
     memory : int
         Pairs kept by ``hessian="limited-memory"``.
 
