@@ -146,6 +146,11 @@ LOSSES = (
 )
 
 
+def rounded(number):
+    """Equal but for rounding: products with fewer columns may add up in another order."""
+    return pytest.approx(number, rel=1e-14, abs=1e-14)
+
+
 @cache
 def best_of(name):
     return solved(other_task(name), 0.12 * other_task(name).lam_max, "newton-exact", tol=1e-9)
@@ -158,7 +163,7 @@ def test_all_solvers_find_the_certified_optimum_of_every_loss(name, solver):
     lam = 0.12 * task.lam_max
     found = solved(task, lam, solver, tol=1e-7)
     assert found.converged, found.status.value
-    assert found.kkt == task.problem(lam).optimality(found.theta).kkt
+    assert found.kkt == rounded(task.problem(lam).optimality(found.theta).kkt)
     assert found.objective == pytest.approx(best.objective, abs=1e-10)
     np.testing.assert_allclose(found.theta, best.theta, atol=1e-4)
     active = task.layout.group_norms(best.theta) > 0
@@ -195,7 +200,7 @@ def test_a_solve_that_is_cut_short_returns_a_distribution(name, solver):
     solution = solve(task.problem(lam), SOLVERS[solver], start, tol=1e-8, max_iter=3)
     assert solution.status is Status.ITERATION_LIMIT
     assert np.isfinite(solution.objective)
-    assert solution.kkt == task.problem(lam).optimality(solution.theta).kkt
+    assert solution.kkt == rounded(task.problem(lam).optimality(solution.theta).kkt)
 
 
 @pytest.mark.parametrize("solver", [name for name in SOLVERS if name.startswith("newton")])
@@ -229,8 +234,8 @@ def test_certificate_is_that_of_the_returned_point(solver):
     task, lam = task_of("mixed-uniform-0.3"), problems.get("mixed-uniform-0.3").lam
     solution = solved(task, lam, solver, max_iter=3)
     fresh = task.problem(lam).optimality(solution.theta)
-    assert solution.kkt == fresh.kkt
-    assert solution.objective == fresh.objective
+    assert solution.kkt == rounded(fresh.kkt)
+    assert solution.objective == rounded(fresh.objective)
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
