@@ -855,6 +855,10 @@ def _asked_of_sample(
     return getattr(Sample(numbers, codes, n_levels, sparse), question)(*given)
 
 
+# Of a mean square: what is left of it in a variance is not more than rounding.
+_ROUNDING = 1e-12
+
+
 @dataclass(frozen=True, eq=False)
 class _PartedColumns:
     """What is confirmed on all rows of a table in parts, by sums."""
@@ -880,9 +884,10 @@ class _PartedColumns:
         if n < FEWEST_ROWS + (len(members) if len(members) > 2 else 0):
             return None
         covariance = squares / n - np.outer(sums, sums) / n**2
-        deviation = np.sqrt(np.diag(covariance))
-        if not (deviation > 0.0).all():
-            return None
+        variance = np.diag(covariance)
+        if not (variance > _ROUNDING * np.diag(squares) / n).all():
+            return None  # a column is constant in these rows
+        deviation = np.sqrt(variance)
         return np.asarray(covariance / np.outer(deviation, deviation))
 
     def table(self, first: str, second: str, sizes: tuple[int, int]) -> Floats:
