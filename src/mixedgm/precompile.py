@@ -53,16 +53,18 @@ def compile_ahead() -> None:
 
 
 def _can_be_kept() -> bool:
-    from mixedgm.rows.curvature_kernels import curvature_sums
-
-    return not hasattr(curvature_sums, "stats") or curvature_sums.stats.cache_path is not None
+    return not hasattr(_last(), "stats") or _last().stats.cache_path is not None
 
 
 def has_kernels() -> bool:
     """Whether the cache holds what a fit needs: it does when it has the kernels that come last."""
-    from mixedgm.rows.curvature_kernels import curvature_sums
+    return _is_cached(_last())
 
-    return _is_cached(curvature_sums)
+
+def _last() -> Any:
+    from mixedgm.rows.curvature import curvature_sums
+
+    return curvature_sums.compiled
 
 
 def _has_interpreter() -> bool:
@@ -93,7 +95,8 @@ def main() -> None:
     from mixedgm.model.nodes import Nodes
     from mixedgm.rows.contract import Coefficients
     from mixedgm.rows.memory import MemoryRows
-    from mixedgm.solve.kernels import assemble, correct, descend, node_products
+    from mixedgm.solve.curvature import correct
+    from mixedgm.solve.subproblem import assemble, descend, node_products
 
     nothing, zero, one = np.zeros(0, dtype=np.int64), np.zeros(1, dtype=np.int64), np.ones(1)
     alone = Incidence(

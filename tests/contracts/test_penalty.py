@@ -8,11 +8,10 @@ from scipy.optimize import minimize
 
 from mixedgm.model.layout import Layout
 from mixedgm.model.nodes import Nodes
+from mixedgm.penalty.block_steps import block_step, scaled_prox
 from mixedgm.penalty.contract import Penalty
 from mixedgm.penalty.group_lasso import GroupLasso
 from mixedgm.penalty.group_mcp import GroupMCP
-from mixedgm.penalty.kernels import block_step
-from mixedgm.penalty.scaled_prox import scaled_prox
 from mixedgm.solve.choose import Auto
 from mixedgm.solve.neighbour import neighbour_of
 from mixedgm.solve.working_set import Start, solve
@@ -233,7 +232,7 @@ def test_block_steps_are_minima():
             best = min(value(np.zeros(len(y))), *map(value, tried))
             assert value(found[at]) <= best + 1e-12
             own = np.empty(len(y))
-            block_step.py_func(d * y, weight, metric, starts[g], len(y), own)
+            block_step(d * y, weight, metric, starts[g], len(y), own)
             np.testing.assert_allclose(own, found[at], atol=1e-10)
 
 

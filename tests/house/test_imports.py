@@ -20,6 +20,7 @@ ROOMS = (
     "parameters",
     "progress",
     "atomic",
+    "compiler",
     "compiled",
     "blas",
     "threads",

@@ -1,12 +1,52 @@
-"""Compiling kernels of this package leaves other people's alone."""
+"""Kernels are compiled when they are first called, and other people's are left alone."""
 
 import gc
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from numba import njit
 from numba.core.errors import TypingError
 
-from mixedgm.compiled import kernel
+from mixedgm.compiled import inner, kernel
+
+
+def test_nothing_loads_the_compiler_before_it_is_needed():
+    """Though all kernels are in files that are imported."""
+    code = (
+        "import sys, mixedgm, mixedgm.fitting, mixedgm.joint, mixedgm.studies.bootstrap\n"
+        "assert 'mixedgm.rows.kernels' in sys.modules and 'mixedgm.joint.kernels' in sys.modules\n"
+        "assert 'numba' not in sys.modules, 'Numba was loaded'\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@inner
+def _plus_one(x):
+    return x + 1
+
+
+@kernel
+def _twice_more(x):
+    return 2 * _plus_one(x)
+
+
+def test_many_threads_compile_a_kernel_once():
+    with ThreadPoolExecutor(8) as pool:
+        compiled = list(pool.map(lambda _: _twice_more.compiled, range(32)))
+        assert all(one is compiled[0] for one in compiled)
+        assert list(pool.map(_twice_more, [1, 2, 3] * 8)) == [4, 6, 8] * 8
+    assert len(compiled[0].signatures) == 1
+    assert _twice_more.__name__ == "_twice_more"
+
+
+def test_python_may_call_what_is_compiled_for_kernels_only():
+    """There is no entry for it into the compiled function: calling that would end the process."""
+    assert _twice_more(1) == 4
+    assert _plus_one(1) == 2
+    assert _twice_more.py_func(1.5) == 5.0
 
 
 def test_functions_without_a_home_are_compiled():
@@ -47,7 +87,7 @@ def test_the_cache_is_optional(cache):
     assert index.read_bytes() != b"damaged"
     again = kernel(twice)
     assert again(3) == 6
-    assert sum(again.stats.cache_hits.values()) == 1
+    assert sum(again.compiled.stats.cache_hits.values()) == 1
 
 
 def test_without_any_place_for_a_cache():
@@ -77,7 +117,7 @@ def test_code_that_is_not_what_was_kept_is_compiled_again(damage, cache):
     file.write_bytes(content)
     again = kernel(twice)
     assert again(3) == 6
-    assert sum(again.stats.cache_hits.values()) == 0
+    assert sum(again.compiled.stats.cache_hits.values()) == 0
 
 
 @pytest.mark.usefixtures("cache")

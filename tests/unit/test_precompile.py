@@ -10,8 +10,9 @@ import pytest
 
 import mixedgm as mg
 from mixedgm import precompile
-from mixedgm.rows.curvature_kernels import curvature_sums
-from mixedgm.solve.kernels import assemble, correct, descend, node_products
+from mixedgm.rows.curvature import curvature_sums
+from mixedgm.solve.curvature import correct
+from mixedgm.solve.subproblem import assemble, descend, node_products
 
 
 def fit():
@@ -37,7 +38,9 @@ def test_a_fit_finds_what_was_compiled_ahead():
     assert done.stdout.strip() == "[]"
 
 
-KERNELS = (curvature_sums, correct, assemble, descend, node_products)
+KERNELS = tuple(
+    kernel.compiled for kernel in (curvature_sums, correct, assemble, descend, node_products)
+)
 
 
 TABLE = np.random.default_rng(0).integers(0, 3, size=(60, 2))

@@ -24,6 +24,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from mixedgm.compiled import kernel
 from mixedgm.model.nodes import Nodes
 from mixedgm.threads import over_range
 
@@ -492,12 +493,10 @@ class Layout:
         """Euclidean norm of every group."""
         if not self.has_many_groups:
             return np.sqrt(self.group_sums(np.square(theta[self.n_node_terms :])))
-        from mixedgm.model.kernels import group_norms
-
         out = np.empty(self.n_groups)
 
         def norms(first: int, last: int) -> None:
-            group_norms(self.starts, theta, first, last, out)
+            _norms(self.starts, theta, first, last, out)
 
         over_range(norms, self.n_groups, 4 * self.n_theta)
         return out
@@ -669,8 +668,6 @@ class Layout:
 
         The blocks of a deviation that has several features stand together.
         """
-        from mixedgm.model.kernels import incidence
-
         key = ((self.moderator + 1) * self.n_nodes + self.pairs[:, 0]) * self.n_nodes
         key += self.pairs[:, 1]
         order = np.arange(self.n_groups)
@@ -681,7 +678,7 @@ class Layout:
         blocks = np.empty((3, int(times @ self.n_blocks)), dtype=np.int64)
         entry_ptr = np.zeros(blocks.shape[1] + 1, dtype=np.int64)
         entries = np.empty((3, int(times @ self.sizes)), dtype=np.int64)
-        incidence(
+        _fill_incidence(
             (self.pairs, self.moderator, self.first_feature, self.n_blocks, self.starts, order),
             (self.width, self.column_start, self.is_target),
             (len(self.n_features), self.conditionals_at_most),
@@ -729,8 +726,77 @@ def _first_numbers(n_nodes: int) -> Ints:
     return np.asarray(u * n_nodes - u * (u + 1) // 2)
 
 
+def offsets(sizes: Ints) -> Ints:
+    """Sum of the sizes before each, and of all."""
+    out = np.zeros(len(sizes) + 1, dtype=np.int64)
+    sizes.cumsum(out=out[1:])
+    return out
+
+
 def spans(start: Ints, length: Ints) -> Ints:
     """The concatenation of the ranges ``start[k] : start[k] + length[k]``."""
     ends = np.cumsum(length)
     total = int(ends[-1]) if len(ends) else 0
     return np.repeat(start - ends + length, length) + np.arange(total)
+
+
+# -- kernels ---------------------------------------------------------------------------------------
+
+
+@kernel(fastmath={"reassoc", "contract"})
+def _norms(starts, theta, first, last, out):  # type: ignore[no-untyped-def]
+    """out[g] = norm of theta[starts[g]:starts[g + 1]], for the groups first:last."""
+    for g in range(first, last):
+        total = 0.0
+        for k in range(starts[g], starts[g + 1]):
+            total += theta[k] * theta[k]
+        out[g] = np.sqrt(total)
+
+
+@kernel
+def _fill_incidence(groups, nodes, sizes, out, at):  # type: ignore[no-untyped-def]
+    """Fill an Incidence: out = (target_ptr, (predictor, group, feature), entry_ptr, entries).
+
+    groups = (pairs, moderator, first feature, number of blocks, start) of each, and the order in
+    which pairs are sorted; nodes = (width,
+    first column, whether it is a target); sizes = (moderators, ends of a pair that it counts for);
+    entries = (theta_index, entry_column, entry_target).  `at` is zero, one longer than the nodes.
+    """
+    pairs, moderator, first_feature, n_blocks, start, order = groups
+    width, column, is_target = nodes
+    n_moderators, n_ends = sizes
+    target_ptr, blocks, entry_ptr, entries = out
+    for g in range(pairs.shape[0]):
+        for end in range(n_ends):
+            if is_target[pairs[g, 1 - end]]:
+                target_ptr[pairs[g, 1 - end] + 1] += n_blocks[g]
+    for v in range(width.shape[0]):
+        target_ptr[v + 1] += target_ptr[v]
+        at[v] = target_ptr[v]
+    # In sorted pairs those in which a node is the second come in the order of predictors, before
+    # those in which it is the first.
+    for m in range(-1, n_moderators):
+        for end in range(n_ends):
+            for g in order:
+                u, v = pairs[g, end], pairs[g, 1 - end]
+                if moderator[g] != m or not is_target[v]:
+                    continue
+                for k in range(n_blocks[g]):
+                    blocks[0, at[v]], blocks[1, at[v]] = u, g
+                    blocks[2, at[v]] = first_feature[g] + k
+                    entry_ptr[at[v] + 1] = width[u] * width[v]
+                    at[v] += 1
+    e = 0
+    for v in range(width.shape[0]):
+        for k in range(target_ptr[v], target_ptr[v + 1]):
+            u, g, feature = blocks[0, k], blocks[1, k], blocks[2, k]
+            base = start[g] + (feature - first_feature[g]) * width[u] * width[v]
+            # In theta the first node of a pair runs along the rows of the block.
+            down, along = (width[v], 1) if u == pairs[g, 0] else (1, width[u])
+            for a in range(width[u]):
+                for b in range(width[v]):
+                    entries[0, e] = base + a * down + b * along
+                    entries[1, e] = column[u] + (1 + feature) * column[-1] + a
+                    entries[2, e] = column[v] + b
+                    e += 1
+            entry_ptr[k + 1] = e

@@ -14,10 +14,11 @@ from functools import cached_property
 
 import numpy as np
 
+from mixedgm.compiled import kernel
 from mixedgm.model.layout import Floats, Incidence, Ints, Layout
 from mixedgm.model.nodes import Nodes
 from mixedgm.objective.contract import Curvature, Evaluation, RowsCounted
-from mixedgm.objective.gaussian_blocks import GaussianBlocks, SupportSums
+from mixedgm.objective.gaussian_blocks import GaussianBlocks, SupportSums, node_curvature
 from mixedgm.rows.contract import (
     Coefficients,
     ColumnMoments,
@@ -141,8 +142,6 @@ class GaussianTerms:
 
     def at(self, layout: Layout, theta: Floats, values: Floats) -> GaussianSums:
         """All terms; `values` are theta's in the order of the layout's incidence."""
-        from mixedgm.objective.kernels import gaussian_terms
-
         p, incidence, moments = layout.n_gaussian, layout.incidence, self.moments
         slopes, out = np.zeros((p, layout.n_products)), np.empty((3, p))
         last = incidence.gaussian_entries.stop
@@ -155,7 +154,7 @@ class GaussianTerms:
         entries = (incidence.node_entries[: p + 1], incidence.entry_column, values)
 
         def some(*part: int) -> None:
-            gaussian_terms(
+            _gaussian_terms(
                 (moments.mean, moments.second), terms, entries, is_dense, part, slopes, out
             )
 
@@ -168,14 +167,12 @@ class GaussianTerms:
 
     def curvature(self, layout: Layout, theta: Floats, values: Floats, nodes: Ints) -> NodeMatrices:
         """Second derivative of these nodes' terms, in the order of ``layout.conditional``."""
-        from mixedgm.objective.kernels import gaussian_curvatures
-
         ptr = layout.incidence.node_entries[: layout.n_gaussian + 1]
         size = ptr[nodes + 1] - ptr[nodes] + 2
         start = np.zeros(len(nodes) + 1, dtype=np.int64)
         np.square(size).cumsum(out=start[1:])
         out = np.empty(int(start[-1]))
-        gaussian_curvatures(
+        _gaussian_curvatures(
             (self.moments.mean, self.moments.second),
             (theta[layout.linear], theta[layout.diagonal]),
             nodes,
@@ -316,15 +313,13 @@ class Pseudolikelihood(RowsCounted):
         out[:] = np.bincount(layout.incidence.theta_index, single, layout.n_theta)[layout.edges]
 
     def _for_all_pairs(self, gaussian: GaussianSums, softmax: SoftmaxValues, out: Floats) -> None:
-        from mixedgm.objective.kernels import edge_gradient
-
         assert isinstance(self.moments, Moments)
         assert softmax.all_pairs is not None
         layout, second = self.layout, self.moments.second
         by_node = (gaussian.by_column.T, np.ascontiguousarray(softmax.all_pairs.T))
 
         def some(*part: int) -> None:
-            edge_gradient(
+            _edge_gradient(
                 layout.pairs,
                 (layout.first_feature, layout.n_blocks),
                 layout.starts,
@@ -354,3 +349,91 @@ class Pseudolikelihood(RowsCounted):
         )
         softmax = self._softmax.curvature(layout, theta, values, discrete, stride)
         return Curvature(layout, nodes, single, discrete, softmax)
+
+
+# -- kernels ---------------------------------------------------------------------------------------
+
+
+@kernel(fastmath={"reassoc", "contract"})
+def _gaussian_terms(moments, terms, entries, is_multiplied, part, slopes, out):  # type: ignore[no-untyped-def]
+    """Value and slopes of -log p(x_s | rest) for continuous s, from part[0] to part[1].
+
+    moments = (mean, second); terms = (bias, diagonal); entries = (first of each node, columns,
+    coefficients c_s).  With `is_multiplied`, slopes[s] is second @ c_s before, else zero.  After,
+    slopes[s] is the mean of z E_s, E_s = (a_s + z'c_s - b_s x_s) / b_s, and out = (value, slope in
+    the bias, slope in the diagonal), each by node.
+    """
+    (mean, second), (bias, diagonal), (entry_ptr, columns, values) = moments, terms, entries
+    for s in range(part[0], part[1]):
+        a, b, product = bias[s], diagonal[s], slopes[s]
+        mean_z, square = 0.0, 0.0
+        for e in range(entry_ptr[s], entry_ptr[s + 1]):
+            x, column = values[e], columns[e]
+            mean_z += x * mean[column]
+            if not is_multiplied:
+                for k in range(product.shape[0]):
+                    product[k] += x * second[column, k]
+        for e in range(entry_ptr[s], entry_ptr[s + 1]):
+            square += values[e] * product[columns[e]]
+        # mean of (a + z'c - b x)^2, term by term
+        square += a * a + b * b * second[s, s]
+        square += 2.0 * (a * mean_z - b * product[s] - b * a * mean[s])
+        for k in range(product.shape[0]):
+            product[k] = (product[k] + a * mean[k] - b * second[s, k]) / b
+        out[0, s] = -0.5 * np.log(b) + square / (2.0 * b)
+        out[1, s] = (a + mean_z - b * mean[s]) / b
+        out[2, s] = -0.5 / b - product[s] - 0.5 * square / b**2
+
+
+@kernel
+def _gaussian_curvatures(moments, terms, nodes, column_ptr, columns, values, start, out):  # type: ignore[no-untyped-def]
+    """Second derivative of the nodes' Gaussian terms in (bias, diagonal, coefficients).
+
+    moments = (mean, second); terms = (bias, diagonal); node s has the coefficients
+    column_ptr[s]:column_ptr[s + 1]; the matrix of nodes[k] begins at start[k] of the flat `out`.
+    """
+    mean, second = moments
+    bias, diagonal = terms
+    for k in range(nodes.shape[0]):
+        s = nodes[k]
+        here = slice(column_ptr[s], column_ptr[s + 1])
+        width = here.stop - here.start + 2
+        node_curvature(
+            mean, second, columns[here], bias[s], diagonal[s], values[here], width, out[start[k] :]
+        )
+
+
+@kernel
+def _edge_gradient(pairs, features, starts, shared, is_target, column_start, sums, part, out):  # type: ignore[no-untyped-def]
+    """Sum over the conditionals that every edge is in; `out` is the edge part of theta's gradient.
+
+    sums = (by_cont, by_level, second): by_cont[s, a] is the mean of z_a E_s, by_level[l, a] that of
+    z_a P_l.  An edge that is not shared is in the conditional of its second node only.  features =
+    (first of every group or -1, how many); products with feature k stand (1 + k) times d columns
+    further on.  starts = where every group begins in theta; the groups from part[0] to part[1] are
+    taken.  Indices are unsigned, as in `rows/kernels.py`.
+    """
+    by_cont, by_level, second = sums
+    n_cont, n_columns = np.uint64(by_cont.shape[0]), np.uint64(column_start[-1])
+    for g in range(part[0], part[1]):
+        u, v, at = pairs[g, 0], pairs[g, 1], np.uint64(starts[g] - starts[0])
+        heard, said = is_target[v], shared and is_target[u]
+        first, last = np.uint64(column_start[v]), np.uint64(column_start[v + 1])
+        for k in range(features[1][g]):
+            on = np.uint64(1 + features[0][g] + k) * n_columns
+            for column in range(column_start[u], column_start[u + 1]):
+                a = np.uint64(column)
+                for b in range(first, last):
+                    x = 0.0
+                    if heard:
+                        if b < n_cont:
+                            x += by_cont[b, on + a]
+                        else:
+                            x += by_level[b - n_cont, on + a] - second[on + a, b]
+                    if said:
+                        if a < n_cont:
+                            x += by_cont[a, on + b]
+                        else:
+                            x += by_level[a - n_cont, on + b] - second[on + b, a]
+                    out[at] = x
+                    at += np.uint64(1)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from mixedgm.compiled import kernel
 from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.threads import over_range
 
@@ -79,12 +80,10 @@ class GroupLasso:
 
     def _distance(self, theta: Floats, grad: Floats, pull: Floats) -> Floats:
         """The same where the penalty's derivatives in the norms are known."""
-        from mixedgm.penalty.kernels import subgradient_distances
-
         out, starts = np.empty(self.layout.n_groups), self.layout.starts
 
         def distances(first: int, last: int) -> None:
-            subgradient_distances(starts, theta, grad, pull, first, last, out)
+            _distances(starts, theta, grad, pull, first, last, out)
 
         over_range(distances, len(out), 8 * len(theta))
         return out
@@ -97,3 +96,28 @@ class GroupLasso:
     def with_factors(self, factors: Floats) -> GroupLasso:
         """The penalty with lam multiplied by a factor per group."""
         return replace(self, weights=self.weights * factors)
+
+
+# -- kernels ---------------------------------------------------------------------------------------
+
+
+@kernel(fastmath={"reassoc", "contract"})
+def _distances(starts, theta, grad, pull, first, last, out):  # type: ignore[no-untyped-def]
+    """out[g] = distance from -grad_g to pull[g] times the subdifferential of the norm.
+
+    For the groups first:last.
+    """
+    for g in range(first, last):
+        square, slope = 0.0, 0.0
+        for k in range(starts[g], starts[g + 1]):
+            square += theta[k] * theta[k]
+            slope += grad[k] * grad[k]
+        if square == 0.0:
+            beyond = np.sqrt(slope) - pull[g]
+            out[g] = 0.0 if beyond <= 0.0 else beyond  # NaN stays NaN
+            continue
+        factor, total = pull[g] / np.sqrt(square), 0.0
+        for k in range(starts[g], starts[g + 1]):
+            x = grad[k] + factor * theta[k]
+            total += x * x
+        out[g] = np.sqrt(total)

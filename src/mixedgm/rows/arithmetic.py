@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
+import numpy as np
 
 from mixedgm.compiled import inner
 
@@ -19,20 +17,14 @@ _SQRT_HALF_BITS = 0x3FE6A09E667F3BCD  # sqrt(1/2) as a bit pattern
 _MAGIC = 6755399441055744.0  # 1.5 * 2**52: adding it leaves the rounded integer in the low bits
 
 
-@intrinsic
-def _as_bits(typingctx, value):  # type: ignore[no-untyped-def]
-    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
-        return builder.bitcast(args[0], ir.IntType(64))
-
-    return types.int64(types.float64), codegen
+@inner
+def _as_bits(value):  # type: ignore[no-untyped-def]
+    return np.float64(value).view(np.int64)
 
 
-@intrinsic
-def _as_float(typingctx, bits):  # type: ignore[no-untyped-def]
-    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
-        return builder.bitcast(args[0], ir.DoubleType())
-
-    return types.float64(types.int64), codegen
+@inner
+def _as_float(bits):  # type: ignore[no-untyped-def]
+    return np.int64(bits).view(np.float64)
 
 
 @inner(fastmath={"contract"})

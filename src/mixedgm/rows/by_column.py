@@ -15,9 +15,10 @@ from functools import cached_property, partial
 import numpy as np
 from numpy.typing import NDArray
 
+from mixedgm.compiled import kernel
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.model.nodes import Nodes
-from mixedgm.rows.kept_columns import KeptColumns
+from mixedgm.rows.kept_columns import KeptColumns, fill_products
 from mixedgm.threads import run_all
 
 _LARGEST_TILE = 512
@@ -105,8 +106,6 @@ class RowsByColumn:
         `before` is taken over where their E has not changed beyond rounding: those without edges
         keep theirs along a path.
         """
-        from mixedgm.rows.kernels import take_same
-
         start, kept = self.kept.targets
         out = np.empty((int(start[-1]), self.nodes.n_columns))
         is_new = np.ones(len(kept) - 1, dtype=bool)
@@ -114,7 +113,7 @@ class RowsByColumn:
             run_all(
                 [
                     partial(
-                        take_same,
+                        _take_same,
                         (before.expected, expected, kept),
                         (before.by_column, out, start),
                         run,
@@ -133,8 +132,6 @@ class RowsByColumn:
         self, expected: Floats, nodes: Ints, total: float, n_threads: int, out: Floats
     ) -> None:
         """Fill the rows of `out` that belong to these nodes."""
-        from mixedgm.rows.kernels import fill_products
-
         (start, kept), (unit_start, unit_kept) = self.kept.targets, self.kept.units
         sizes = np.diff(kept)[nodes]
         at = np.concatenate([[0], np.cumsum(sizes)])
@@ -186,3 +183,28 @@ def _runs(start: Ints, size: int) -> Iterator[tuple[int, int]]:
         end = max(first + 1, int(np.searchsorted(start, start[first] + size, "right")) - 1)
         yield first, min(end, last)
         first = min(end, last)
+
+
+# -- kernels ---------------------------------------------------------------------------------------
+
+
+@kernel
+def _take_same(expected, products, nodes, is_new):  # type: ignore[no-untyped-def]
+    """Take over the products of nodes whose expected columns differ by no more than rounding.
+
+    expected = (before, now, first column of every node); products likewise; nodes = (first, end).
+    """
+    (before, now, kept), (source, out, start) = expected, products
+    for j in range(nodes[0], nodes[1]):
+        is_new[j] = False
+        for k in range(kept[j], kept[j + 1]):
+            for i in range(before.shape[1]):
+                if not abs(now[k, i] - before[k, i]) <= 2e-15 * abs(before[k, i]):
+                    is_new[j] = True
+                    break
+            if is_new[j]:
+                break
+        if not is_new[j]:
+            for k in range(start[j], start[j + 1]):
+                for i in range(out.shape[1]):
+                    out[k, i] = source[k, i]

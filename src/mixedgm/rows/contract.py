@@ -16,6 +16,7 @@ from typing import Literal, Protocol, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from mixedgm.compiled import inner, kernel
 from mixedgm.model.layout import Floats, Incidence, Ints
 from mixedgm.model.pair_weights import PairWeights
 
@@ -199,8 +200,6 @@ class SoftmaxCurvature(Sequence[Floats]):
     @overload
     def __getitem__(self, at: slice) -> list[Floats]: ...
     def __getitem__(self, at: int | slice) -> Floats | list[Floats]:
-        from mixedgm.rows.curvature_kernels import unpack_curvature
-
         if isinstance(at, slice):
             return [self[k] for k in range(*at.indices(len(self)))]
         if not -len(self) <= at < len(self):
@@ -209,7 +208,7 @@ class SoftmaxCurvature(Sequence[Floats]):
         size = int(self.n_levels[at] * self.n_columns[at])
         matrix = np.empty((size, size))
         packed = self.sums[self.start[at] : self.start[at + 1]]
-        unpack_curvature(packed, self.n_levels[at], self.n_columns[at], self.scale, matrix)
+        _unpack_all(packed, self.n_levels[at], self.n_columns[at], self.scale, matrix)
         return matrix
 
 
@@ -273,3 +272,40 @@ class Rows(Counted, Protocol):
         a block what is wanted is kept.  The answer has the same bits for every number of threads.
         Stores with features are not asked.
         """
+
+
+# -- kernels ---------------------------------------------------------------------------------------
+
+
+@kernel
+def _unpack_all(packed, levels, n_columns, scale, matrix):  # type: ignore[no-untyped-def]
+    """Packed (K, K, L (L - 1) / 2) sums of one node -> its symmetric (K L, K L) matrix."""
+    source, block = np.int64(0), np.zeros((levels, levels))  # a literal 0 is compiled for apart
+    for a in range(n_columns):
+        for b in range(n_columns):
+            if a <= b:
+                _unpack(packed, source, levels, scale, block)
+                for k in range(levels):
+                    for m in range(levels):
+                        matrix[a * levels + k, b * levels + m] = block[k, m]
+                        matrix[b * levels + k, a * levels + m] = block[k, m]
+            source += levels * (levels - 1) // 2
+
+
+@inner
+def _unpack(packed, source, levels, scale, block):  # type: ignore[no-untyped-def]
+    """The triangle over levels 1 to L - 1 -> all levels; rows and columns sum to zero."""
+    for k in range(1, levels):
+        for m in range(1, k + 1):
+            x = packed[source] * scale
+            block[k, m] = x
+            block[m, k] = x
+            source += 1
+    block[0, 0] = 0.0
+    for k in range(1, levels):
+        x = 0.0
+        for m in range(1, levels):
+            x -= block[k, m]
+        block[k, 0] = x
+        block[0, k] = x
+        block[0, 0] -= x

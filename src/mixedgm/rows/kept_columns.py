@@ -13,6 +13,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from mixedgm.compiled import kernel
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.model.nodes import Nodes
 
@@ -104,8 +105,6 @@ class KeptColumns:
 
         `means` are those of z, (..., d).
         """
-        from mixedgm.rows.kernels import fill_products
-
         (start, at), (unit_start, unit_kept) = self.targets, self.units
         out = np.empty((len(kept), int(start[-1]), self.nodes.n_columns))
         nodes, n_units = np.arange(len(start) - 1), len(unit_start) - 1
@@ -119,3 +118,47 @@ class KeptColumns:
                 to,
             )
         return out
+
+
+# -- kernels ---------------------------------------------------------------------------------------
+
+
+@kernel
+def fill_products(product, targets, units, sums, total, out):  # type: ignore[no-untyped-def]
+    """Products of E with kept columns -> those with all columns of some nodes, divided by total.
+
+    targets = (first column of every node, where those of some nodes begin in the products, these
+    nodes, (first of them, end)); units = (first column, first kept one, (first, end)) of what z is
+    made of: numbers, and columns of indicators.  A node or unit with one kept column less
+    than columns has levels, of which the first follows from the sums of E over all rows or, for the
+    first level of a target, from those of z.  sums = (of kept columns of E, of z).
+    """
+    (start, place, nodes, some), (unit_start, unit_kept, run) = targets, units
+    of_e, of_z = sums
+    first, last = unit_start[run[0]], unit_start[run[1]]
+    for i in range(some[0], some[1]):
+        j, n_kept = nodes[i], place[i + 1] - place[i]
+        n_columns = start[j + 1] - start[j]
+        for k in range(n_kept):
+            source = product[place[i] - place[some[0]] + k]
+            row = out[start[j] + n_columns - n_kept + k]
+            for u in range(run[0], run[1]):
+                at, to, width = unit_kept[u] - unit_kept[run[0]], unit_start[u], unit_start[u + 1]
+                width -= to
+                if width == unit_kept[u + 1] - unit_kept[u]:
+                    for a in range(width):
+                        row[to + a] = source[at + a] / total
+                else:
+                    rest = of_e[place[i] + k]
+                    for a in range(1, width):
+                        rest -= source[at + a - 1]
+                        row[to + a] = source[at + a - 1] / total
+                    row[to] = rest / total
+        if n_kept < n_columns:
+            row = out[start[j]]
+            for a in range(first, last):
+                row[a] = of_z[a] / total
+            for k in range(1, n_columns):
+                other = out[start[j] + k]
+                for a in range(first, last):
+                    row[a] -= other[a]

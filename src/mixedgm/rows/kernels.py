@@ -490,69 +490,6 @@ def fill_dense(incidence, shape, places, nodes, bias, values, dense):  # type: i
 
 
 @kernel
-def take_same(expected, products, nodes, is_new):  # type: ignore[no-untyped-def]
-    """Take over the products of nodes whose expected columns differ by no more than rounding.
-
-    expected = (before, now, first column of every node); products likewise; nodes = (first, end).
-    """
-    (before, now, kept), (source, out, start) = expected, products
-    for j in range(nodes[0], nodes[1]):
-        is_new[j] = False
-        for k in range(kept[j], kept[j + 1]):
-            for i in range(before.shape[1]):
-                if not abs(now[k, i] - before[k, i]) <= 2e-15 * abs(before[k, i]):
-                    is_new[j] = True
-                    break
-            if is_new[j]:
-                break
-        if not is_new[j]:
-            for k in range(start[j], start[j + 1]):
-                for i in range(out.shape[1]):
-                    out[k, i] = source[k, i]
-
-
-@kernel
-def fill_products(product, targets, units, sums, total, out):  # type: ignore[no-untyped-def]
-    """Products of E with kept columns -> those with all columns of some nodes, divided by total.
-
-    targets = (first column of every node, where those of some nodes begin in the products, these
-    nodes, (first of them, end)); units = (first column, first kept one, (first, end)) of what z is
-    made of: numbers, and columns of indicators.  A node or unit with one kept column less
-    than columns has levels, of which the first follows from the sums of E over all rows or, for the
-    first level of a target, from those of z.  sums = (of kept columns of E, of z).
-    """
-    (start, place, nodes, some), (unit_start, unit_kept, run) = targets, units
-    of_e, of_z = sums
-    first, last = unit_start[run[0]], unit_start[run[1]]
-    for i in range(some[0], some[1]):
-        j, n_kept = nodes[i], place[i + 1] - place[i]
-        n_columns = start[j + 1] - start[j]
-        for k in range(n_kept):
-            source = product[place[i] - place[some[0]] + k]
-            row = out[start[j] + n_columns - n_kept + k]
-            for u in range(run[0], run[1]):
-                at, to, width = unit_kept[u] - unit_kept[run[0]], unit_start[u], unit_start[u + 1]
-                width -= to
-                if width == unit_kept[u + 1] - unit_kept[u]:
-                    for a in range(width):
-                        row[to + a] = source[at + a] / total
-                else:
-                    rest = of_e[place[i] + k]
-                    for a in range(1, width):
-                        rest -= source[at + a - 1]
-                        row[to + a] = source[at + a - 1] / total
-                    row[to] = rest / total
-        if n_kept < n_columns:
-            row = out[start[j]]
-            for a in range(first, last):
-                row[a] = of_z[a] / total
-            for k in range(1, n_columns):
-                other = out[start[j] + k]
-                for a in range(first, last):
-                    row[a] -= other[a]
-
-
-@kernel
 def level_moments(data, level_start, columns, n_rows, number_by_level, level_by_level):  # type: ignore[no-untyped-def]
     """Sums of w x_s over the rows of each level, and of w over pairs of levels (upper triangle).
 

@@ -34,10 +34,12 @@ from mixedgm.rows.contract import (
     SoftmaxCurvature,
     SoftmaxSums,
 )
-from mixedgm.rows.curvature import BLAS_COST, scored_curvature, summed_curvature
+from mixedgm.rows.curvature import BLAS_COST, summed_curvature
 from mixedgm.rows.kept_columns import KeptColumns
+from mixedgm.rows.kernels import fill_dense, level_moments, softmax_chunks
 from mixedgm.rows.outside import DesignColumns, Slopes, SlopesByMoments, nearest
 from mixedgm.rows.products import Products
+from mixedgm.rows.scored_curvature import scored_curvature
 from mixedgm.rows.spiked import SpikedRows
 from mixedgm.threads import run_all, single_threaded_blas, threads_for
 
@@ -261,8 +263,6 @@ class MemoryRows:
 
     def _sums(self, weights: Floats | None) -> tuple[Floats, Floats]:
         """Sums of w z and of w z z', for any weights."""
-        from mixedgm.rows.kernels import level_moments
-
         if self._by_column is not None:
             return self._sums_by_column(self._by_column, weights)
         if self.n_rows * self._n_columns <= self.turned_up_to:
@@ -348,8 +348,6 @@ class MemoryRows:
 
     def softmax(self, coef: Coefficients, gradient: Gradient) -> SoftmaxSums:
         """Loss per discrete node and the mean of z P' as asked."""
-        from mixedgm.rows.kernels import softmax_chunks
-
         whole_rows = self._is_dense(coef)
         if whole_rows and gradient == "support":
             return self._support_from_all(coef)
@@ -578,8 +576,6 @@ class MemoryRows:
         return int((entries // width[source[first:]]).sum())
 
     def _dense(self, coef: Coefficients, bias: Floats, shape: tuple[int, int, int]) -> Floats:
-        from mixedgm.rows.kernels import fill_dense
-
         incidence, dense = coef.incidence, np.zeros(shape)
         blocks = (incidence.target_ptr, incidence.entry_ptr, incidence.entry_column)
         places = self._kept.column_place

@@ -8,9 +8,8 @@ from typing import Any, cast
 import numpy as np
 
 from mixedgm.errors import ParameterError
-from mixedgm.model.layout import Floats, Ints, Layout
+from mixedgm.model.layout import Floats, Ints, Layout, offsets
 from mixedgm.objective.contract import Evaluation
-from mixedgm.solve.contrasts import offsets
 from mixedgm.solve.loop import Solver, State
 from mixedgm.solve.problem import Problem
 from mixedgm.solve.proximal_gradient import ProximalGradient

@@ -15,13 +15,16 @@ from functools import cache, cached_property
 import numpy as np
 from scipy.linalg import block_diag
 
-from mixedgm.model.layout import Floats, Ints, Layout, spans
+from mixedgm.compiled import inner, kernel
+from mixedgm.model.layout import Floats, Ints, Layout, offsets, spans
 from mixedgm.model.moderation import level_basis
 from mixedgm.objective.contract import Curvature, Smooth
 from mixedgm.rows.contract import SoftmaxCurvature
 
 _BATCH = 2**18
 _FEW_LEVELS = 24
+# Rows and columns of a matrix that are mirrored at once.
+_SQUARE = 32
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,12 +93,10 @@ class Contrasts:
         self, values: Floats, size: int, one: tuple[Ints, ...], other: tuple[Ints, ...]
     ) -> Floats:
         """Node terms and edges in one kind of coordinates -> those in the other."""
-        from mixedgm.solve.kernels import turn
-
         out, layout = np.empty(size), self.layout
         out[layout.gaussian_terms] = values[layout.gaussian_terms]
         edges = (layout.n_gaussian, layout.pairs, layout.block_group)
-        turn(values, one, other, edges, self.bases, np.empty(len(self.bases[0])), out)
+        _turn(values, one, other, edges, self.bases, np.empty(len(self.bases[0])), out)
         return out
 
     @property
@@ -121,14 +122,12 @@ class Contrasts:
     @cached_property
     def _indexed(self) -> tuple[Runs, tuple[Ints, Ints]]:
         """The runs, and what every block touches."""
-        from mixedgm.solve.kernels import index
-
         full, small, incidence = self.layout, self.reduced, self.layout.incidence
         ptr, node_size = (np.empty(full.n_nodes + n, dtype=np.int64) for n in (1, 0))
         table = np.empty((8, full.n_node_blocks + len(incidence.predictor)), dtype=np.int64)
         touch_node = np.full((full.n_node_blocks + full.n_groups, 2), -1)
         touch_at = np.zeros_like(touch_node)
-        index(
+        _fill_index(
             (incidence.target_ptr, incidence.predictor, incidence.group, incidence.feature),
             (
                 full.n_gaussian,
@@ -188,8 +187,6 @@ class Contrasts:
 
     def _project(self, curvature: Curvature, start: Ints, out: Floats) -> None:
         """Write the curvature of nodes to their places in `out`."""
-        from mixedgm.solve.kernels import project
-
         runs, (of_width, bases) = self.runs, self.bases
         table = (runs.ptr, runs.local, runs.columns, runs.contrasts, runs.own_first, of_width)
         numbers, sums = curvature.single, curvature.softmax
@@ -199,14 +196,14 @@ class Contrasts:
         if len(of_two) < len(numbers.nodes):
             others = np.setdiff1d(np.arange(len(numbers.nodes)), of_two)
             nodes, first = numbers.nodes[others], numbers.start[others]
-            project(
+            _project_nodes(
                 numbers.matrices, first, 1.0, nodes, np.ones_like(nodes), table, bases, start, out
             )
         if sums is not None:
             varies = np.flatnonzero(sums.n_levels > 1)  # else it has no contrasts
             nodes, n_contrasts = curvature.discrete[varies], sums.n_levels[varies] - 1
             parts = (_own_contrasts(sums), sums.start[varies], sums.scale, nodes, n_contrasts)
-            project(*parts, table, bases, start, out)
+            _project_nodes(*parts, table, bases, start, out)
 
     def _project_whole(self, node: int, matrix: Floats, start: Ints, out: Floats) -> None:
         """The same for a node of several columns, whose matrix is over own terms and entries."""
@@ -226,13 +223,6 @@ class Contrasts:
         whole = block_diag(*turns)
         small = whole.T @ matrix @ whole
         out[start[node] : start[node + 1]] = small.ravel()
-
-
-def offsets(sizes: Ints) -> Ints:
-    """Sum of the sizes before each, and of all."""
-    out = np.zeros(len(sizes) + 1, dtype=np.int64)
-    sizes.cumsum(out=out[1:])
-    return out
 
 
 @cache
@@ -299,3 +289,177 @@ def _batches(sizes: Ints, most: int = _BATCH) -> list[tuple[int, int]]:
     cuts = np.flatnonzero(np.diff(total // limit)) + 1
     edges = [0, *cuts.tolist(), len(sizes)]
     return list(zip(edges[:-1], edges[1:], strict=True))
+
+
+# -- kernels ---------------------------------------------------------------------------------------
+
+
+@kernel(fastmath={"reassoc", "contract"})
+def _turn(values, one, other, edges, bases, work, out):  # type: ignore[no-untyped-def]
+    """Own terms and blocks of edges in the coordinates of one layout -> of the other.
+
+    one, other = (width of nodes, their first term, how many own terms they have, start of blocks);
+    of these widths the smaller is that of contrasts.  edges = (number of Gaussian nodes, pairs,
+    group of every block); bases = (where that of a width begins, all of them row by row).
+    """
+    width, first, n_terms, start = one
+    to_width, to_first, to_terms, to_start = other
+    n_cont, pairs, group = edges
+    of_width, table = bases
+    n_cat = width.shape[0] - n_cont
+    for k in range(n_cat + group.shape[0]):
+        if k < n_cat:  # biases are like an edge with a number
+            u, inner, to_inner = n_cont + k, 1, 1
+            at, to = first[u], to_first[u]
+            outer, to_outer = n_terms[u], to_terms[u]
+            if outer == to_outer:  # a few terms of the whole distribution, not one of each level
+                for i in range(outer):
+                    out[to + i] = values[at + i]
+                continue
+        else:
+            u, v = pairs[group[k - n_cat], 0], pairs[group[k - n_cat], 1]
+            inner, to_inner = width[v], to_width[v]
+            at, to = start[k - n_cat], to_start[k - n_cat]
+            outer, to_outer = width[u], to_width[u]
+        left, right = of_width[max(outer, to_outer)], of_width[max(inner, to_inner)]
+        row, across = (outer, 1) if to_outer > outer else (1, to_outer)
+        down, along = (inner, 1) if to_inner > inner else (1, to_inner)
+        for i in range(to_outer):
+            for b in range(inner):
+                x = 0.0
+                if outer == to_outer:  # numbers stay what they are
+                    x = values[at + i * inner + b]
+                else:
+                    for a in range(outer):
+                        x += table[left + i * row + a * across] * values[at + a * inner + b]
+                work[b] = x
+            for j in range(to_inner):
+                x = 0.0
+                if inner == to_inner:
+                    x = work[j]
+                else:
+                    for b in range(inner):
+                        x += table[right + j * down + b * along] * work[b]
+                out[to + i * to_inner + j] = x
+
+
+@kernel(fastmath={"reassoc", "contract"})
+def _project_nodes(sums, first, scale, nodes, n_own, runs, bases, start, out):  # type: ignore[no-untyped-def]
+    """Second derivatives of the named nodes, column by column -> the same in contrasts.
+
+    A node has n_own = m contrasts of its own columns (m = 1 unless it has indicators).  Its sums,
+    K x K triangles of an (m, m) matrix, of which columns a <= b count, begin at first[k].  runs =
+    (run_ptr, local, columns, contrasts, own_first, of_width): the columns of the predictor, their
+    contrasts, whether own contrasts are the outer ones in a run, and where the basis for so many
+    columns begins.  Node v goes to start[v] of out.
+    """
+    run_ptr, local, columns, contrasts, own_first, of_width = runs
+    for k in range(nodes.shape[0]):
+        v, m = nodes[k], n_own[k]
+        n_packed, n_columns, size = m * (m + 1) // 2, 0, 0
+        for a in range(run_ptr[v], run_ptr[v + 1]):
+            n_columns += columns[a]
+            size += contrasts[a] * m
+        length, from_a = n_columns * n_packed, 0
+        half, total = np.empty(length), np.empty(n_packed)
+        for a in range(run_ptr[v], run_ptr[v + 1]):
+            # Within a run the lower triangle is wanted as well.
+            for x in range(from_a, from_a + columns[a]):
+                for y in range(x + 1, from_a + columns[a]):
+                    low, high = first[k] + y * length, first[k] + x * length
+                    for p in range(n_packed):
+                        sums[low + x * n_packed + p] = sums[high + y * n_packed + p]
+            step_a, begin = contrasts[a] if own_first[a] else 1, np.uint64(from_a * n_packed)
+            for i in range(contrasts[a]):
+                left = (local[a] + (i if own_first[a] else i * m), step_a)
+                for x in range(columns[a]):
+                    weight = scale if x == i else 0.0
+                    if contrasts[a] < columns[a]:
+                        weight = scale * bases[of_width[columns[a]] + x * contrasts[a] + i]
+                    source = np.uint64(first[k] + (from_a + x) * length)
+                    for at in range(begin, np.uint64(length)):
+                        before = half[at] if x > 0 else 0.0
+                        half[at] = before + weight * sums[source + at]
+                from_b = from_a
+                for b in range(a, run_ptr[v + 1]):
+                    step_b = contrasts[b] if own_first[b] else 1
+                    for j in range(contrasts[b]):
+                        for y in range(columns[b]):
+                            weight = 1.0 if y == j else 0.0
+                            if contrasts[b] < columns[b]:
+                                weight = bases[of_width[columns[b]] + y * contrasts[b] + j]
+                            other = np.uint64((from_b + y) * n_packed)
+                            for p in range(n_packed):
+                                before = total[p] if y > 0 else 0.0
+                                total[p] = before + weight * half[other + np.uint64(p)]
+                        right = (local[b] + (j if own_first[b] else j * m), step_b)
+                        _write(total, m, start[v], size, left, right, out)
+                    from_b += columns[b]
+            from_a += columns[a]
+        _mirror(start[v], size, out)
+
+
+@inner
+def _write(packed, n_own, start, size, left, right, out):  # type: ignore[no-untyped-def]
+    """One triangle of own contrasts to its places in the node's matrix, which begins at start.
+
+    left and right = (first place, step from one own contrast to the next).
+    """
+    (to_row, row_step), (to_column, column_step) = left, right
+    for s in range(n_own):
+        row = start + (to_row + s * row_step) * size + to_column
+        for t in range(n_own):
+            low, high = min(s, t), max(s, t)
+            x = packed[high * (high + 1) // 2 + low]
+            out[np.uint64(row + t * column_step)] = x
+
+
+@inner
+def _mirror(start, size, out):  # type: ignore[no-untyped-def]
+    """Upper triangle of a matrix to the lower one, square by square to stay in the cache."""
+    for top in range(0, size, _SQUARE):
+        for first in range(top, size, _SQUARE):
+            for i in range(top, min(top + _SQUARE, size)):
+                for j in range(max(first, i + 1), min(first + _SQUARE, size)):
+                    out[np.uint64(start + j * size + i)] = out[np.uint64(start + i * size + j)]
+
+
+@kernel
+def _fill_index(incidence, nodes, groups, runs, touches):  # type: ignore[no-untyped-def]
+    """Fill the runs of all nodes (``contrasts.Runs``), and what every block touches.
+
+    nodes = (number of Gaussian ones, of scored ones, widths, widths in contrasts, own terms);
+    groups = (pairs, first feature or -1, (start, size) of all blocks of contrasts).
+    """
+    target_ptr, predictor, group, feature = incidence
+    n_cont, n_scored, width, narrow, n_terms = nodes
+    pairs, first_feature, (block_start, block_size) = groups
+    run_ptr, node_size, table = runs
+    touch_node, touch_at = touches
+    at, n_nodes = 0, width.shape[0]
+    for v in range(n_nodes):
+        run_ptr[v], here = at, 0
+        n_own = 2 if v < n_cont else 1
+        for m in range(target_ptr[v] - n_own, target_ptr[v + 1]):
+            columns, contrasts, own_first, side = 1, 1, np.int64(0), np.int64(0)
+            block = v if v < n_cont and m == target_ptr[v] - 2 else n_cont + v
+            position, length = block_start[block], block_size[block]
+            if n_cont <= v < n_cont + n_scored:  # numbers to the others
+                columns, contrasts = n_terms[v], length
+            if m >= target_ptr[v]:
+                u, g = predictor[m], group[m]
+                columns, contrasts = width[u], narrow[u]
+                own_first, side = np.int64(pairs[g, 0] == v), np.int64(pairs[g, 1] == v)
+                block = n_cont + n_nodes + g
+                turn = feature[m] - first_feature[g]
+                length = contrasts * narrow[v]
+                position = block_start[block] + turn * length
+            table[0, at], table[1, at], table[2, at] = here, position, length
+            table[3, at], table[4, at], table[5, at] = columns, contrasts, own_first
+            table[6, at], table[7, at] = block, side
+            if touch_node[block, side] < 0:  # a deviation may have several runs
+                touch_node[block, side], touch_at[block, side] = v, here
+            here += length
+            at += 1
+        node_size[v] = here
+    run_ptr[n_nodes] = at

@@ -7,14 +7,18 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from mixedgm.model.layout import Floats, Ints, spans
+from mixedgm.compiled import kernel
+from mixedgm.model.layout import Floats, Ints, offsets, spans
 from mixedgm.objective.contract import Smooth
-from mixedgm.solve.contrasts import Contrasts, offsets
+from mixedgm.solve.contrasts import Contrasts
 from mixedgm.threads import run_some
 
 _OF_NODE_TERMS = 0.25
 # Operations of an eigendecomposition, over the cube of its size; and those that make a task.
 _STEPS, _PART = 10, 20_000_000
+# A node learns nothing from a step that hardly moves it, nor where what it sees is so far from what
+# its matrix says.
+_NOTHING, _LEAST = 1e-20, 0.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,15 +74,13 @@ class Blocks:
 
     def _decomposed(self) -> tuple[Floats, Floats]:
         """Eigenvectors, and eigenvalues above zero, of the diagonal block of H for every block."""
-        from mixedgm.solve.kernels import diagonal_blocks
-
         start, size, eigen_start = self.start, self.size, self.eigen_start
         vectors, values = np.ones(eigen_start[-1]), np.empty(int(size.sum()))
 
         def decompose(which: Ints) -> None:
             m = int(size[which[0]])
             squares = np.zeros((len(which), m, m))
-            diagonal_blocks(which, self.blocks, self.nodes, squares)
+            _diagonal_blocks(which, self.blocks, self.nodes, squares)
             if m > 1:
                 lam, basis = np.linalg.eigh(squares)
                 vectors[eigen_start[which][:, None] + np.arange(m * m)] = basis.reshape(-1, m * m)
@@ -134,8 +136,6 @@ class KnownCurvature:
         on the diagonal keep their eigendecompositions, by which descent takes its steps: those
         need not be exact to lead to the same place.
         """
-        from mixedgm.solve.kernels import correct
-
         contrasts, layout = self.contrasts, self.contrasts.layout
         runs, incidence = contrasts.runs, layout.incidence
         blocks = replace(
@@ -178,3 +178,81 @@ class KnownCurvature:
 def _independent(yardstick: Floats, size: Ints) -> Floats:
     """Mean curvature of groups in each of their conditionals, if all columns were independent."""
     return np.asarray(yardstick**2 / np.maximum(1, size))
+
+
+# -- kernels ---------------------------------------------------------------------------------------
+
+
+@kernel
+def _diagonal_blocks(which, blocks, nodes, out):  # type: ignore[no-untyped-def]
+    """out[k] += the square of block which[k] in the matrix of every node that it touches."""
+    _, _, touch_node, touch_at = blocks
+    matrix_start, node_size, matrices = nodes
+    for k in range(which.shape[0]):
+        for side in range(2):
+            v, at = touch_node[which[k], side], touch_at[which[k], side]
+            if v < 0:
+                continue
+            for i in range(out.shape[1]):
+                row = matrix_start[v] + (at + i) * node_size[v] + at
+                for j in range(out.shape[1]):
+                    out[k, i, j] += matrices[row + j]
+
+
+@kernel
+def correct(runs, incidence, widths, bases, moved, changed, nodes):  # type: ignore[no-untyped-def]
+    """Correct the matrix of every node, in place, by what a step changed in its own slopes.
+
+    That is the update of Broyden, Fletcher, Goldfarb and Shanno, node by node (Griewank and Toint
+    1982).  moved = the step, in contrasts; changed = (what it changed in the gradient, in
+    contrasts, of which node terms count; and in the slopes of conditionals, in the incidence's
+    order).  runs = (run_ptr, local, position, length, columns, contrasts, own_first), incidence =
+    (target_ptr, entry_ptr), widths = those of nodes, and in contrasts.
+    """
+    run_ptr, local, position, length, columns, contrasts, own_first = runs
+    target_ptr, entry_ptr = incidence
+    width, narrow = widths
+    of_width, table = bases
+    of_terms, of_slopes = changed
+    matrix_start, node_size, matrices = nodes
+    half = np.empty(width.max())
+    for v in range(node_size.shape[0]):
+        size = node_size[v]
+        step, change, image = np.empty(size), np.empty(size), np.zeros(size)
+        first = run_ptr[v + 1] - (target_ptr[v + 1] - target_ptr[v])
+        n_own, to_own, own_basis = width[v], narrow[v], of_width[width[v]]
+        for a in range(run_ptr[v], run_ptr[v + 1]):
+            for i in range(length[a]):
+                step[local[a] + i] = moved[position[a] + i]
+                change[local[a] + i] = of_terms[position[a] + i]
+            if a < first:
+                continue
+            at, n, basis = entry_ptr[target_ptr[v] + a - first], contrasts[a], of_width[columns[a]]
+            for i in range(n):
+                for y in range(n_own):
+                    total = of_slopes[at + i * n_own + y]
+                    if n < columns[a]:
+                        total = 0.0
+                        for x in range(columns[a]):
+                            total += table[basis + x * n + i] * of_slopes[at + x * n_own + y]
+                    half[y] = total
+                for j in range(to_own):
+                    total = half[j]
+                    if to_own < n_own:
+                        total = 0.0
+                        for y in range(n_own):
+                            total += table[own_basis + y * to_own + j] * half[y]
+                    change[local[a] + (j * n + i if own_first[a] else i * to_own + j)] = total
+        bent, seen = 0.0, 0.0
+        for i in range(size):
+            row = matrix_start[v] + i * size
+            for j in range(size):
+                image[i] += matrices[row + j] * step[j]
+            bent += step[i] * image[i]
+            seen += step[i] * change[i]
+        if not (bent > _NOTHING and _LEAST * bent < seen < bent / _LEAST):
+            continue
+        for i in range(size):
+            row = matrix_start[v] + i * size
+            for j in range(size):
+                matrices[row + j] += change[i] * change[j] / seen - image[i] * image[j] / bent

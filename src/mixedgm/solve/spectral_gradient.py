@@ -15,12 +15,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mixedgm.model.layout import Floats, Ints
+from mixedgm.model.layout import Floats, Ints, offsets
 from mixedgm.objective.contract import Evaluation, Smooth
 from mixedgm.objective.ridge import Ridged
-from mixedgm.penalty.scaled_prox import scaled_prox
+from mixedgm.penalty.block_steps import scaled_prox
 from mixedgm.rows.spiked import own_covariance
-from mixedgm.solve.contrasts import offsets
 from mixedgm.solve.problem import Problem
 
 _REMEMBERED = 6

@@ -1,4 +1,4 @@
-"""Numba kernels over rows: second derivatives of the terms of scored nodes.
+"""Encoded columns and coefficients of scored nodes -> second derivatives of their terms, summed.
 
 With v the variance of the score given the row, c its covariances with what multiplies own terms,
 and z the columns of the node (intercepts: 1, and one for each feature; then its entries of the
@@ -8,11 +8,19 @@ Indicators of first levels are left out, and put back into the sums.
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
+from numpy.typing import NDArray
 
 from mixedgm.compiled import inner, kernel
+from mixedgm.model.layout import Floats, Ints, offsets
+from mixedgm.model.nodes import Nodes
 from mixedgm.rows.arithmetic import exp_nonpositive
+from mixedgm.rows.contract import Coefficients, NodeMatrices, Shape
+from mixedgm.rows.curvature import BLOCK, count_numbers, row_ranges
 from mixedgm.rows.kernels import add_moderated, predict_node
+from mixedgm.rows.products import Products
 from mixedgm.rows.scored_kernels import (
     ORDER,
     find_cells,
@@ -20,8 +28,82 @@ from mixedgm.rows.scored_kernels import (
     new_grids,
     power_probabilities,
 )
+from mixedgm.threads import run_all, single_threaded_blas, threads_for
 
 _LOOSE = {"reassoc", "contract", "nsz"}
+# Rows that have sums of their own, at least.
+_ROWS_OF_A_PART = 500
+
+
+def scored_curvature(
+    data: tuple[Floats, NDArray[np.integer], Floats, Floats],
+    shape: Shape,
+    of_columns: Nodes,
+    asked: tuple[Coefficients, Floats, Ints],
+    products: Products | None,
+    stride: int,
+    n_threads: int,
+) -> NodeMatrices:
+    """From every stride-th row, as whole matrices: own terms, then entries of the incidence.
+
+    asked = (coefficients, biases, nodes), shape as in `kernels`.
+    """
+    coef, bias, nodes = asked
+    incidence, n_rows, n_intercepts = coef.incidence, len(data[1]), len(bias)
+    target_ptr, _, entry_ptr, _ = incidence.blocks
+    target = of_columns.n_gaussian + nodes
+    first, last = target_ptr[target], target_ptr[target + 1]
+    entries, n_terms = entry_ptr[last] - entry_ptr[first], of_columns.n_biases[target]
+    with_levels = last - first - count_numbers(incidence, first, last)
+    n_columns = n_intercepts + entries - with_levels
+    starts = offsets(n_columns * (n_columns + n_terms) + n_terms**2)
+    n_values = int(np.diff(shape[0])[nodes].max())
+    work = (n_rows // stride + 1) * int((n_columns * (n_columns + n_terms) + 20).sum())
+    most = min(8, n_rows // (_ROWS_OF_A_PART * stride), 2**23 // max(int(starts[-1]), 1))
+    parts = row_ranges(n_rows, max(1, most), stride)
+    sums = np.zeros((len(parts), int(starts[-1])))
+    sizes = (BLOCK // 2, int(n_columns.max()), n_values, int(n_terms.max()))
+
+    def task(part: int) -> None:
+        _sums(
+            data,
+            (*parts[part], stride),
+            nodes,
+            shape,
+            bias,
+            incidence.blocks,
+            coef.values,
+            starts,
+            sizes,
+            sums[part],
+        )
+
+    with single_threaded_blas():
+        run_all([partial(task, k) for k in range(len(parts))], threads_for(work, n_threads))
+    weights = data[2]
+    total = float(weights[::stride].sum()) if len(weights) else float(-(-n_rows // stride))
+    size = n_terms + entries + (n_intercepts if n_intercepts > 1 else 0)
+    begins = offsets(size**2)
+    matrices = np.empty(int(begins[-1]))
+    _matrices(
+        nodes,
+        n_terms,
+        (data[0].shape[1], data[1].shape[1], n_intercepts),
+        incidence.blocks,
+        (sums[0] if len(parts) == 1 else sums.sum(axis=0), starts, total),
+        (matrices, begins),
+    )
+    whole = NodeMatrices(nodes, begins, matrices)
+    if products is None:
+        return whole
+    centred = [
+        products.centre_matrix(whole[k], int(n_terms[k]), incidence.entry_column[entries]).ravel()
+        for k, entries in enumerate(map(incidence.entries_of, target.tolist()))
+    ]
+    return NodeMatrices(nodes, np.cumsum([0, *map(len, centred)]), np.concatenate(centred))
+
+
+# -- kernels ---------------------------------------------------------------------------------------
 
 
 @inner(fastmath=_LOOSE)
@@ -219,7 +301,7 @@ def _turn_rows(data, begin, stride, n_rows, turned, moderating, weight):  # type
 
 
 @kernel
-def scored_sums(data, rows, nodes, shape, bias, incidence, values, start, sizes, out):  # type: ignore[no-untyped-def]
+def _sums(data, rows, nodes, shape, bias, incidence, values, start, sizes, out):  # type: ignore[no-untyped-def]
     """Sums over the rows first, first + stride, ... of `rows` = (first, last, stride).
 
     Those of the node number k of `nodes` begin at start[k] of `out`: v z z' beside c z', columns by
@@ -320,7 +402,7 @@ def _with_first_levels(narrow, place, n_own, incidence, n_numbers, wide):  # typ
 
 
 @kernel
-def scored_matrices(nodes, n_terms, sizes, incidence, sums, out):  # type: ignore[no-untyped-def]
+def _matrices(nodes, n_terms, sizes, incidence, sums, out):  # type: ignore[no-untyped-def]
     """Sums of nodes -> symmetric matrices over (intercepts, own terms, entries), one by one.
 
     sizes = (columns of numbers, columns of codes, intercepts); sums = (flat, starts, what they are
