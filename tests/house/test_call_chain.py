@@ -11,7 +11,7 @@ import mixedgm as mg
 PACKAGE = Path(mg.__file__).parent
 # A lam of the path, and the refit of a graph by which the path is scored, each down to the pass.
 MOST_FRAMES = {"solve_path": 16, "refit_losses": 21}
-MOST_FILES = 71
+MOST_FILES = 67
 
 
 @pytest.fixture(scope="module")
