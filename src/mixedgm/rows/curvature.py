@@ -26,6 +26,8 @@ BLOCK = 256
 _PANEL = 24
 # Sums of another part of the rows have to be zeroed and added, which so many rows are worth.
 _ROWS_OF_A_PART = 2000
+# So many tasks let few threads end at about the same time; each has arrays of its own to make.
+_TASKS = 8
 
 # Nanoseconds per row that were measured: of a pair of columns with BLAS; of a pair of numbers, of a
 # number and a column with levels, of two columns with levels, level by level (times packed levels),
@@ -49,7 +51,7 @@ def summed_curvature(
     work = (n_rows // stride + 1) * (sizes.n_predictors * sizes.width) ** 2
     parts = _row_parts(n_rows, int(work.sum()), int(starts[-1]), stride)
     n_threads = threads_for(int(work.sum()), n_threads)
-    shares = _shares(work, 1 if n_threads == 1 else -(-3 * n_threads // len(parts)))
+    shares = _shares(work, 1 if n_threads == 1 else -(-max(n_threads, _TASKS) // len(parts)))
     sums, by_blas = np.zeros((len(parts), int(starts[-1]))), sizes.by_blas
 
     def task(part: int, first: int, last: int) -> None:
