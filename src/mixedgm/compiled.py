@@ -41,6 +41,14 @@ class Kernel:
         """Compile it if that has not been done, and call it."""
         return self.compiled(*arguments)
 
+    def __reduce__(self) -> str:
+        """Pickle it by its name, as functions are."""
+        return self.py_func.__qualname__
+
+    def __repr__(self) -> str:
+        """Tell which function it is."""
+        return f"<kernel {self.py_func.__module__}.{self.py_func.__qualname__}>"
+
 
 class Inner(Kernel):
     """The same for a function that only kernels call: Python cannot enter its compiled form."""

@@ -1,6 +1,8 @@
 """Kernels are compiled when they are first called, and other people's are left alone."""
 
+import copy
 import gc
+import pickle
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -40,6 +42,12 @@ def test_many_threads_compile_a_kernel_once():
         assert list(pool.map(_twice_more, [1, 2, 3] * 8)) == [4, 6, 8] * 8
     assert len(compiled[0].signatures) == 1
     assert _twice_more.__name__ == "_twice_more"
+
+
+def test_kernels_are_pickled_by_name():
+    assert pickle.loads(pickle.dumps(_twice_more)) is _twice_more
+    assert copy.deepcopy({"kernel": _plus_one})["kernel"] is _plus_one
+    assert repr(_twice_more) == "<kernel tests.unit.test_compiled._twice_more>"
 
 
 def test_python_may_call_what_is_compiled_for_kernels_only():
