@@ -560,6 +560,8 @@ class Layout:
 
         The last few are kept, because solvers of similar problems ask for the same ones again.
         """
+        if len(groups) == self.n_groups:
+            return self
         key = groups.tobytes()
         small = self._restricted.get(key)
         if small is None:

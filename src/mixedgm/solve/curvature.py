@@ -134,7 +134,7 @@ class KnownCurvature:
 
         Every node has seen its own slopes change, and its matrix is made to explain that.  Blocks
         on the diagonal keep their eigendecompositions, by which descent takes its steps: those
-        need not be exact to lead to the same place.
+        need not be exact to lead to the same place.  Where they lead astray, descent notices.
         """
         contrasts, layout = self.contrasts, self.contrasts.layout
         runs, incidence = contrasts.runs, layout.incidence

@@ -100,13 +100,14 @@ class ProximalNewton(HasParams):
         curvature = None if memory is None else memory.curvature
         contrasts = Contrasts(smooth.layout) if curvature is None else curvature.contrasts
         corrects = self._corrects(smooth, contrasts)
+        stride = self._first_stride(problem, corrects)
         return NewtonState(
             theta=theta,
             objective=problem.objective(here, theta),
             measure=problem.measure(theta, here.gradient),
             tol=tol,
             evaluation=here,
-            stride=self._first_stride(problem, corrects),
+            stride=stride if memory is None else int(min(stride, memory.enough)),
             pairs=LimitedMemory(self.memory),
             contrasts=contrasts,
             corrects=corrects,
@@ -169,7 +170,8 @@ class ProximalNewton(HasParams):
         )
         if curvature is None or slow or self.hessian != "sampled":
             return after
-        return replace(after, curvature=self._kept(problem, state, after, curvature))
+        lasting = self._kept(problem, state, after, curvature)
+        return replace(after, curvature=lasting, corrected=lasting is not curvature)
 
     def _kept(
         self, problem: Problem, before: NewtonState, after: NewtonState, curvature: KnownCurvature
@@ -208,7 +210,7 @@ class ProximalNewton(HasParams):
         """
         smooth = problem.smooth
         if state.curvature is not None:
-            return (_CORRECTED if state.corrects else 3.0 * state.gain) * state.measure
+            return (_CORRECTED if state.corrected else 3.0 * state.gain) * state.measure
         fresh = state.stride == 1 and smooth.exact_curvature and smooth.by_nodes
         return _QUADRATIC * state.measure**2 if fresh else np.inf
 
@@ -325,6 +327,13 @@ class Remembered:
     """Where the first model had its minimum: positions in the whole problem's theta, and values."""
     curvature: KnownCurvature | None = None
     """Where the run ended; serves the same working set only."""
+    strides: tuple[float, float] = (np.inf, np.inf)
+    """Of every how many rows curvature was taken at the end of the run before, and of this one."""
+
+    @property
+    def enough(self) -> float:
+        """Of every how many rows one is enough: what the last two runs have both come to."""
+        return max(self.strides)
 
     @property
     def elsewhere(self) -> Remembered:
@@ -335,7 +344,7 @@ class Remembered:
         """What a run for `lam` has to remember when it begins."""
         if lam == self.lam:
             return self.elsewhere
-        return Remembered(lam, self.lam)
+        return Remembered(lam, self.lam, strides=(self.strides[1], np.inf))
 
     def seeing(self, problem: Problem, target: Floats) -> Remembered:
         """The same with the minimum of the first model."""
@@ -380,6 +389,8 @@ class NewtonState:
     """What the first model is expected to miss."""
     curvature: KnownCurvature | None = None
     """What the next model may take."""
+    corrected: bool = False
+    """Whether the last step has corrected it."""
     damping: float = 0.0
     """Curvature that is added to the model, in units of that of independent columns."""
     gain: float = np.inf
@@ -390,7 +401,8 @@ class NewtonState:
     @property
     def memory(self) -> Remembered:
         """What the next run may use."""
-        return replace(self.past, curvature=self.curvature)
+        strides = (self.past.strides[0], self.stride)
+        return replace(self.past, curvature=self.curvature, strides=strides)
 
     def slopes(self, layout: Layout) -> Floats | None:
         """What every conditional adds to the gradient, where that is known."""

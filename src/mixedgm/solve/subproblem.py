@@ -10,7 +10,7 @@ sparse graphs take conjugate gradients on the node blocks, preconditioned block 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -74,6 +74,10 @@ class QuadraticModel:
             used += more
             if worst <= tol:
                 break
+            if blocks.known is not None and not last <= worst:
+                # The curvature was corrected by so much that steps by the old blocks lead astray.
+                afresh = replace(self, blocks=replace(blocks, known=None))
+                return afresh.minimise(tol, max_sweeps)
             if jumped and worst > 0.5 * before_jump:
                 # Groups outside disagree with the Newton steps, and descent with both: it could
                 # go on like this for ever.

@@ -5,9 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from mixedgm.path.path import solve_path
+from mixedgm.path.recipe import Recipe
+from mixedgm.solve.choose import Auto
 from mixedgm.solve.proximal_newton import ProximalNewton, Remembered
 from mixedgm.solve.working_set import Start, solve
-from tests.support.problems import SCORED, draw, random_theta
+from tests.support.problems import SCORED, Table, draw, random_theta
 
 TABLE = draw(5, 400, 4, (4, 5, 8, 9, 3, 2), False, SCORED)
 
@@ -71,3 +74,31 @@ def test_steps_correct_curvature_so_that_a_lam_visits_few_rows_for_it() -> None:
     solutions = path(0.85 ** np.arange(1, 16), forgetful=False)
     assert max(done.curvature_passes for done in solutions) <= 1.0 + 1e-9
     assert np.median([done.n_iter for done in solutions]) <= 4
+
+
+def test_two_lams_that_needed_more_rows_are_enough_to_know() -> None:
+    once = replace(Remembered(0.5), strides=(8.0, 2.0)).at(0.4)
+    assert once.strides == (2.0, np.inf)
+    assert replace(once, strides=(2.0, 8.0)).enough == 8.0
+    assert replace(once, strides=(2.0, 1.0)).enough == 2.0
+
+
+@pytest.mark.parametrize("n_rows", [2000, 12000])
+def test_rows_in_turns_take_about_as_many_passes_as_in_any_order(n_rows) -> None:
+    """A sample of every second row sees one of two levels only."""
+    rng = np.random.default_rng(0)
+    wave, person = np.arange(n_rows) % 2, np.repeat(rng.normal(size=n_rows // 2), 2)
+
+    def answers(logit):
+        return (logit + rng.logistic(size=n_rows) > 0).astype(np.int64)
+
+    X = np.column_stack([person + 0.6 * wave, 0.5 * person]) + rng.normal(size=(n_rows, 2))
+    codes = [wave, answers(person + 0.9 * wave), answers(0.7 * person - 0.8 * wave)]
+    passes = []
+    for order in (np.arange(n_rows), rng.permutation(n_rows)):
+        task = Table(X[order], np.column_stack(codes)[order], (2, 2, 2)).task()
+        lams = np.geomspace(1.0, 0.05, 30) * task.lam_max
+        path = solve_path(task, lams, Recipe(Auto(), 1e-5, 1000))
+        assert path.converged.all()
+        passes.append(path.passes.sum())
+    assert passes[0] <= 1.5 * passes[1]

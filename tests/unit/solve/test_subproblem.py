@@ -5,10 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from mixedgm.path.path import solve_path
+from mixedgm.path.recipe import Recipe
 from mixedgm.solve.choose import Auto
-from mixedgm.solve.subproblem import _crossing, _without
+from mixedgm.solve.contrasts import Contrasts
+from mixedgm.solve.curvature import flatten
+from mixedgm.solve.subproblem import QuadraticModel, _crossing, _without
 from mixedgm.solve.working_set import Start, solve
-from tests.support.problems import draw
+from tests.support.problems import Table, draw
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2, 3])
@@ -39,6 +43,40 @@ def test_levels_that_were_seen_once(loss, seed):
     assert solution.converged
     assert solution.passes < 400
     assert solution.notes == ()
+
+
+@pytest.mark.parametrize("share", [1.0, 0.6, 0.2, 0.02])
+def test_blocks_that_were_decomposed_before_the_curvature_was_corrected(share):
+    """Steps by a share of the curvature overshoot; by less than half of it they lead astray."""
+    task = draw(2, 300, 4, (3, 4, 2), False).task()
+    problem = task.problem(0.1 * task.lam_max)
+    smooth, theta = problem.smooth, task.null.theta
+    contrasts = Contrasts(smooth.layout)
+    blocks = flatten(contrasts, smooth, theta, 1)
+    slope = contrasts.down(smooth.evaluate(theta).gradient)
+    around = (problem, contrasts.reduced, contrasts.down(theta), slope)
+    vectors, values = blocks.eigen[1:]
+    stale = replace(blocks, known=(vectors, share * values))
+    wanted = QuadraticModel(*around, blocks).minimise(1e-10)
+    found = QuadraticModel(*around, stale).minimise(1e-10)
+    np.testing.assert_allclose(found, wanted, atol=1e-8)
+
+
+@pytest.mark.parametrize("seed", [10, 16])
+def test_a_level_of_few_rows_that_others_predict(seed):
+    """Its bias grows, and the curvature there with it: an overflow would be an error here."""
+    rng = np.random.default_rng(seed)
+    n, k = int(rng.choice([2000, 5000, 10000])), int(rng.integers(2, 6))
+    x, rare = rng.normal(size=n), np.zeros(n, dtype=np.int64)
+    at = rng.choice(n, k, replace=False)
+    rare[at] = 1
+    x[at] += 8
+    y = (rng.random(n) < 1 / (1 + np.exp(-x))).astype(np.int64)
+    y[at] = 0
+    task = Table(x[:, None], np.column_stack([y, rare]), (2, 2)).task()
+    lams = np.geomspace(1.0, 0.02, 25) * task.lam_max
+    path = solve_path(task, lams, Recipe(Auto(), 1e-5, 1000))
+    assert path.converged.all()
 
 
 def test_where_groups_cross_zero():
