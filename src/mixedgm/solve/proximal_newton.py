@@ -142,11 +142,14 @@ class ProximalNewton(HasParams):
         """Model, direction, line search."""
         target, curvature = self._model_minimiser(problem, state)
         past = state.past if state.past.expected is not None else state.past.seeing(problem, target)
-        if state.miss is not None:
-            target = _with_miss(problem.smooth.layout, target, state.miss)
         begin = (state.theta, state.evaluation, state.objective)
         final = self._expected(problem, state) <= _certainty(problem) * state.tol
-        accepted = _armijo(problem, begin, target - state.theta, _TRIALS, final=final)
+        accepted = None
+        if state.miss is not None:
+            further = _with_miss(problem.smooth.layout, target, state.miss)
+            accepted = _armijo(problem, begin, further - state.theta, 1, final=final)
+        if accepted is None:
+            accepted = _armijo(problem, begin, target - state.theta, _TRIALS, final=final)
         if accepted is None:
             return self._fall_back(problem, state)
         theta, evaluation, objective, kept = accepted
@@ -239,8 +242,9 @@ class ProximalNewton(HasParams):
 
     def _fall_back(self, problem: Problem, state: NewtonState) -> NewtonState:
         """The Newton direction failed: better curvature first, then a gradient step."""
-        if state.miss is not None or state.curvature is not None:
-            return replace(state, miss=None, curvature=None)
+        state = replace(state, miss=None)
+        if state.curvature is not None:
+            return replace(state, curvature=None)
         if self.hessian == "sampled" and state.stride > 1:
             return replace(state, stride=1)
         if self.hessian == "limited-memory" and state.pairs.pairs:
