@@ -43,6 +43,7 @@ _FEWEST = 20
 _CAUSES = {"kurtosis": "skewness", "residual sd": ZEROS}
 _OFTEN = 5.0  # rows of a value whose frequency is judged
 _SMALL = 0.01  # of the standard deviation of a mean: what varies less is fixed by the estimate
+_EQUAL = 0.05  # standard deviations that say nothing about which of two is farther off
 
 
 def check_model(
@@ -404,7 +405,7 @@ def _most(scaled: Floats) -> int:
     What two columns say about each other may differ from the rows by opposite amounts.
     """
     sizes = np.abs(scaled)
-    return int((sizes >= 0.999 * sizes.max()).argmax())
+    return int((sizes >= sizes.max() - _EQUAL).argmax())
 
 
 def _where(name: str, size: float) -> str:
