@@ -56,7 +56,7 @@ class GaussianBlocks:
     """Whether second moments of all predictors of a node are kept, or at every point asked for
     those of coefficients that are not zero there: for a layout of which few are."""
 
-    def at(self, layout: Layout, theta: Floats, values: Floats) -> SupportSums:
+    def at(self, layout: Layout, theta: Floats, values: Floats, own: bool = True) -> SupportSums:
         """All terms; `values` are theta's in the order of the layout's incidence."""
         p, last = layout.n_gaussian, layout.incidence.gaussian_entries.stop
         blocks = self._all if self.whole else self._of(np.flatnonzero(values[:last]))

@@ -33,6 +33,10 @@ from mixedgm.rows.contract import (
 )
 from mixedgm.threads import over_range
 
+_FEW, _FEW_SHARE = 20, 0.1
+"""Coefficients of a conditional, and their share of all, up to which moments are picked one by one
+and not whole columns added."""
+
 
 @dataclass(frozen=True, eq=False)
 class SoftmaxValues:
@@ -140,11 +144,18 @@ class GaussianTerms:
 
     moments: Moments
 
-    def at(self, layout: Layout, theta: Floats, values: Floats) -> GaussianSums:
-        """All terms; `values` are theta's in the order of the layout's incidence."""
+    def at(
+        self, layout: Layout, theta: Floats, values: Floats, own: bool = False
+    ) -> GaussianSums | SupportSums:
+        """All terms; `values` are theta's in the order of the layout's incidence.
+
+        With `own`, derivatives in the layout's own coefficients are enough.
+        """
         p, incidence, moments = layout.n_gaussian, layout.incidence, self.moments
-        slopes, out = np.zeros((p, layout.n_products)), np.empty((3, p))
         last = incidence.gaussian_entries.stop
+        if own and last <= p * max(_FEW, _FEW_SHARE * layout.n_products):
+            return self._on_support(layout, theta, values)
+        slopes, out = np.zeros((p, layout.n_products)), np.empty((3, p))
         is_dense = last > 0.3 * slopes.size
         if is_dense:
             target, column = incidence.entry_target[:last], incidence.entry_column[:last]
@@ -164,6 +175,24 @@ class GaussianTerms:
             out[:, unpredicted] = 0.0
             slopes[unpredicted] = 0.0
         return GaussianSums(float(out[0].sum()), slopes.T, out[1:].ravel())
+
+    def _on_support(self, layout: Layout, theta: Floats, values: Floats) -> SupportSums:
+        """The same from moments of each node's own predictors."""
+        p, incidence = layout.n_gaussian, layout.incidence
+        slopes, out = np.empty(incidence.gaussian_entries.stop), np.empty((3, p))
+        ends = incidence.node_entries[: p + 1]
+        _support_terms(
+            (self.moments.mean, self.moments.second),
+            (theta[layout.linear], theta[layout.diagonal]),
+            (ends, incidence.entry_column, values),
+            slopes,
+            out,
+        )
+        if layout.covariates:
+            unpredicted = ~layout.is_target[layout.nodes.gaussian]
+            out[:, unpredicted] = 0.0
+            slopes[np.repeat(unpredicted, np.diff(ends))] = 0.0
+        return SupportSums(float(out[0].sum()), slopes, out[1:].ravel())
 
     def curvature(self, layout: Layout, theta: Floats, values: Floats, nodes: Ints) -> NodeMatrices:
         """Second derivative of these nodes' terms, in the order of ``layout.conditional``."""
@@ -270,7 +299,7 @@ class Pseudolikelihood(RowsCounted):
         layout, theta = (self.layout, theta) if on_support else self._support(theta, groups)
         wanted: Gradient = "support" if on_support else "all"
         values = theta[layout.incidence.theta_index]
-        gaussian = self._gaussian.at(layout, theta, values)
+        gaussian = self._gaussian.at(layout, theta, values, on_support or not gradient)
         softmax = self._softmax.at(layout, theta, values, wanted if gradient else "none")
         value = gaussian.value + softmax.value
         if not gradient:
@@ -385,6 +414,29 @@ def _gaussian_terms(moments, terms, entries, is_multiplied, part, slopes, out): 
         out[2, s] = -0.5 / b - product[s] - 0.5 * square / b**2
 
 
+@kernel(fastmath={"reassoc", "contract"})
+def _support_terms(moments, terms, entries, slopes, out):  # type: ignore[no-untyped-def]
+    """The same with slopes in the coefficients c_s only, in their order."""
+    (mean, second), (bias, diagonal), (entry_ptr, columns, values) = moments, terms, entries
+    for s in range(bias.shape[0]):
+        a, b, begin, end = bias[s], diagonal[s], entry_ptr[s], entry_ptr[s + 1]
+        mean_z, square, product = 0.0, 0.0, 0.0
+        for e in range(begin, end):
+            column, x, total = np.uint64(columns[e]), values[e], 0.0
+            for f in range(begin, end):
+                total += values[f] * second[column, np.uint64(columns[f])]
+            mean_z += x * mean[column]
+            square += x * total
+            product += x * second[column, np.uint64(s)]
+            slopes[e] = (total + a * mean[column] - b * second[column, np.uint64(s)]) / b
+        square += a * a + b * b * second[s, s]
+        square += 2.0 * (a * mean_z - b * product - b * a * mean[s])
+        of_own = (product + a * mean[s] - b * second[s, s]) / b
+        out[0, s] = -0.5 * np.log(b) + square / (2.0 * b)
+        out[1, s] = (a + mean_z - b * mean[s]) / b
+        out[2, s] = -0.5 / b - of_own - 0.5 * square / b**2
+
+
 @kernel
 def _gaussian_curvatures(moments, terms, nodes, column_ptr, columns, values, start, out):  # type: ignore[no-untyped-def]
     """Second derivative of the nodes' Gaussian terms in (bias, diagonal, coefficients).
@@ -411,29 +463,40 @@ def _edge_gradient(pairs, features, starts, shared, is_target, column_start, sum
     z_a P_l.  An edge that is not shared is in the conditional of its second node only.  features =
     (first of every group or -1, how many); products with feature k stand (1 + k) times d columns
     further on.  starts = where every group begins in theta; the groups from part[0] to part[1] are
-    taken.  Indices are unsigned, as in `rows/kernels.py`.
+    taken.  A shared edge has its nodes in the order of kinds.  Indices are unsigned, as in
+    `rows/kernels.py`.
     """
     by_cont, by_level, second = sums
     n_cont, n_columns = np.uint64(by_cont.shape[0]), np.uint64(column_start[-1])
+    one = np.uint64(1)
     for g in range(part[0], part[1]):
         u, v, at = pairs[g, 0], pairs[g, 1], np.uint64(starts[g] - starts[0])
         heard, said = is_target[v], shared and is_target[u]
-        first, last = np.uint64(column_start[v]), np.uint64(column_start[v + 1])
+        first, end = np.uint64(column_start[u]), np.uint64(column_start[u + 1])
+        begin, last = np.uint64(column_start[v]), np.uint64(column_start[v + 1])
         for k in range(features[1][g]):
-            on = np.uint64(1 + features[0][g] + k) * n_columns
-            for column in range(column_start[u], column_start[u + 1]):
-                a = np.uint64(column)
-                for b in range(first, last):
-                    x = 0.0
-                    if heard:
-                        if b < n_cont:
-                            x += by_cont[b, on + a]
-                        else:
-                            x += by_level[b - n_cont, on + a] - second[on + a, b]
+            on, plain = np.uint64(1 + features[0][g] + k) * n_columns, features[0][g] < 0
+            if begin < n_cont:
+                for a in range(first, end):
+                    x = by_cont[begin, on + a] if heard else 0.0
                     if said:
-                        if a < n_cont:
-                            x += by_cont[a, on + b]
-                        else:
-                            x += by_level[a - n_cont, on + b] - second[on + b, a]
+                        x += by_cont[a, on + begin]
                     out[at] = x
-                    at += np.uint64(1)
+                    at += one
+            elif first < n_cont:
+                for b in range(begin, last):
+                    x = by_level[b - n_cont, on + first] - second[on + first, b] if heard else 0.0
+                    if said:
+                        x += by_cont[first, on + b]
+                    out[at] = x
+                    at += one
+            else:
+                for a in range(first, end):
+                    for b in range(begin, last):
+                        x = by_level[b - n_cont, on + a] - second[on + a, b] if heard else 0.0
+                        if said:
+                            # Without features it is symmetric, and this is read in order.
+                            seen = second[a, b] if plain else second[on + b, a]
+                            x += by_level[a - n_cont, on + b] - seen
+                        out[at] = x
+                        at += one

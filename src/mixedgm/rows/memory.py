@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from itertools import pairwise
 from math import prod
 
@@ -47,6 +47,7 @@ _NO_WEIGHTS = np.zeros(0)
 _NO_MATRIX = np.zeros((0, 0))
 _NO_MATRICES = np.zeros((0, 0, 0))
 _LANES = 8
+_STRIP = 128
 # A coefficient that is picked takes about as long as so many parts of one that is multiplied.
 _DENSE = 0.16
 # Up to so many multiplications BLAS does not rearrange its matrices.
@@ -237,7 +238,10 @@ class MemoryRows:
         else:
             mean, second = self.products.moments(self._sums, self.weights)
         total, shares = self.total_weight, self._shares(mean)
-        second /= total  # in place: of very many columns it is the largest matrix there is
+        # In place: of very many columns it is the largest matrix there is.
+        strips = [second[rows] for rows in _strips(len(second))]
+        divided = [partial(np.divide, strip, total, strip) for strip in strips]
+        run_all(divided, threads_for(second.size, self.n_threads))
         return Moments(total, mean / total, second, shares / total)
 
     def _shares(self, sums: Floats) -> Floats:
@@ -298,13 +302,26 @@ class MemoryRows:
         weighted = numbers
         if weights is not None:
             discrete, weighted = discrete * weights, numbers * weights[:, None]
+        second = np.empty((self._n_columns, self._n_columns))
+
+        def of_numbers(rows: slice) -> None:
+            after = slice(rows.stop, p)
+            np.matmul(weighted.T[rows], numbers[:, rows], out=second[rows, rows])
+            np.matmul(weighted.T[rows], numbers[:, after], out=second[rows, after])
+            second[after, rows] = second[rows, after].T
+
+        def of_levels(rows: slice) -> None:
+            whole, after = slice(p + rows.start, p + rows.stop), slice(p + rows.stop, None)
+            second[whole, :p], second[:p, whole] = found[rows, :p], found[rows, :p].T
+            second[whole, after], second[after, whole] = found[rows, after], found[rows, after].T
+            upper = np.triu(found[rows, whole])
+            second[whole, whole] = upper + np.triu(upper, 1).T
+
         with single_threaded_blas():
             found = turned.products(discrete, 1.0, self.n_threads).by_column
-        second = np.empty((self._n_columns, self._n_columns))
-        np.matmul(weighted.T, numbers, out=second[:p, :p])
-        second[p:, :p], second[:p, p:] = found[:, :p], found[:, :p].T
-        upper = np.triu(found[:, p:])
-        second[p:, p:] = upper + np.triu(upper, 1).T
+            for function, size in ((of_numbers, p), (of_levels, len(found))):
+                n_threads = threads_for(self._n_columns * size, self.n_threads)
+                run_all([partial(function, strip) for strip in _strips(size)], n_threads)
         return turned.sums, second
 
     def column_moments(self) -> ColumnMoments:
@@ -641,6 +658,11 @@ def _keep_freed_memory() -> None:
     one, unless it has seen still larger ones come and go.  Elsewhere this does nothing.
     """
     np.empty(2**24, dtype=np.uint8)
+
+
+def _strips(n_columns: int) -> list[slice]:
+    """Columns in runs, each of which is a thread's work."""
+    return [slice(a, min(a + _STRIP, n_columns)) for a in range(0, n_columns, _STRIP)]
 
 
 def _accumulators(
