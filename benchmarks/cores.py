@@ -41,13 +41,19 @@ class Found:
     """Seconds of moments, layout and the gradient without edges."""
     passes: float
     curvature: float
+    models: float
+    """Seconds of minimising quadratic models."""
     objective: float
     """Sum over the path: the same to the bit for all numbers of threads."""
 
     @property
     def others(self) -> float:
-        """Seconds of a path that are neither passes nor curvature."""
-        return self.seconds - self.prepare - self.passes - self.curvature
+        """Seconds of everything else."""
+        return self.seconds - self.prepare - self.passes - self.curvature - self.models
+
+    def at_most(self, products: float) -> float:
+        """Of one thread: how much faster a path can be where products are so much faster."""
+        return self.seconds / (self.models + (self.seconds - self.models) / products)
 
 
 def measured(design: Design, threads: list[int], repeats: int) -> dict[int, Found]:
@@ -72,6 +78,7 @@ def _once(design: Design, n_threads: int) -> Found:
         prepare,
         solved.pass_seconds,
         solved.curvature_seconds,
+        float(solved.model_seconds.sum()),
         float(solved.path.objective.sum()),
     )
 
@@ -116,17 +123,17 @@ def main() -> None:
     products = products_alone(design, threads, options.repeats)
     first = found[threads[0]]
     print(f"{shape}, {N_LAMS} lams to lam_max * {RATIO}; {n_cores()} cores")
-    print(
-        "| threads | seconds | x | prepare | passes | curvature | others | same bits | products |"
-    )
-    print("| ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- | ---: |")
+    heads = ["threads", "seconds", "x", "prepare", "passes", "curvature", "models", "others"]
+    print(f"| {' | '.join([*heads, 'same bits', 'products', 'at most'])} |")
+    print(f"|{' ---: |' * len(heads)} --- | ---: | ---: |")
     for count, one in found.items():
-        parts = (one.prepare, one.passes, one.curvature, one.others)
+        parts = (one.prepare, one.passes, one.curvature, one.models, one.others)
         cells = " | ".join(f"{part:.3f}" for part in parts)
         same = "same" if one.objective == first.objective else "OTHERS"
         ratio = first.seconds / one.seconds
-        alone = f"{products[threads[0]] / products[count]:.2f} x"
-        print(f"| {count} | {one.seconds:.3f} | {ratio:.2f} | {cells} | {same} | {alone} |")
+        alone = products[threads[0]] / products[count]
+        limits = f"{alone:.2f} x | {first.at_most(alone):.2f} x"
+        print(f"| {count} | {one.seconds:.3f} | {ratio:.2f} | {cells} | {same} | {limits} |")
 
 
 if __name__ == "__main__":

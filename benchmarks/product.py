@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.context import THREADS, TOL
-from benchmarks.timing import Stamped, TimedRows
+from benchmarks.timing import Stamped, TimedModels, TimedRows
 from mixedgm.path.path import Path, geometric_lams, solve_path
 from mixedgm.path.recipe import Recipe
 from mixedgm.path.task import Task, prepare
@@ -31,6 +31,8 @@ class Solved:
     """(n_lams,) wall time of every lam, everything included."""
     pass_seconds: float
     curvature_seconds: float
+    model_seconds: Floats
+    """(n_lams,) of minimising quadratic models, every lam."""
 
     @property
     def other_seconds(self) -> float:
@@ -52,16 +54,19 @@ def grid(task: Task, n_lams: int, ratio: float) -> Floats:
     return geometric_lams(task.lam_max, n_lams, ratio)
 
 
-def solve(task: Task, lams: Floats, tol: float = TOL) -> Solved:
+def solve(task: Task, lams: Floats, tol: float = TOL, solver: object = "auto") -> Solved:
     """Solve a path as the package does by default, and time it."""
     smooth = cast(Any, task.smooth)
     rows = TimedRows(smooth.rows)
     watched = replace(task, smooth=replace(smooth, rows=rows))
     stamped = Stamped(lams)
     clock = time.perf_counter()
-    path = solve_path(watched, cast(Floats, stamped), Recipe(solver_for("auto"), tol, 1000))
+    with TimedModels() as models:
+        path = solve_path(watched, cast(Floats, stamped), Recipe(solver_for(solver), tol, 1000))
     seconds = time.perf_counter() - clock
-    return Solved(path, seconds, stamped.seconds, rows.pass_seconds, rows.curvature_seconds)
+    of_models = models.between(stamped.stamps)
+    of_rows = (rows.pass_seconds, rows.curvature_seconds)
+    return Solved(path, seconds, stamped.seconds, *of_rows, of_models)
 
 
 def warm_up() -> None:

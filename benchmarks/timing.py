@@ -6,11 +6,12 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mixedgm.solve.subproblem import QuadraticModel
 from mixedgm.threads import single_threaded_blas
 
 Floats = NDArray[np.float64]
@@ -99,27 +100,60 @@ class TimedRows:
         return getattr(self._rows, name)
 
 
+class TimedModels:
+    """Within it, seconds of minimising quadratic models are noted, and when each was done.
+
+    Their steps depend on each other, so that they take as long on any number of cores.
+    """
+
+    def __init__(self) -> None:
+        self.ends: list[float] = []
+        self.seconds: list[float] = []
+        self._minimise = QuadraticModel.minimise
+
+    def __enter__(self) -> Self:
+        plain = self._minimise
+
+        def timed(model: QuadraticModel, *args: Any, **options: Any) -> Any:
+            clock = time.perf_counter()
+            try:
+                return plain(model, *args, **options)
+            finally:
+                self.ends.append(time.perf_counter())
+                self.seconds.append(self.ends[-1] - clock)
+
+        QuadraticModel.minimise = timed  # type: ignore[method-assign]
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        QuadraticModel.minimise = self._minimise  # type: ignore[method-assign]
+
+    def between(self, stamps: list[float]) -> Floats:
+        """Seconds from each stamp to the next."""
+        return np.histogram(self.ends, stamps, weights=self.seconds)[0]
+
+
 class Stamped:
     """A grid that notes when each of its values is taken: the wall time of every lam."""
 
     def __init__(self, lams: Floats) -> None:
         self._lams = lams
-        self._stamps: list[float] = []
+        self.stamps: list[float] = []
 
     def __len__(self) -> int:
         return len(self._lams)
 
     def __iter__(self) -> Iterator[float]:
-        self._stamps = []
+        self.stamps = []
         for lam in self._lams:
-            self._stamps.append(time.perf_counter())
+            self.stamps.append(time.perf_counter())
             yield float(lam)
-        self._stamps.append(time.perf_counter())
+        self.stamps.append(time.perf_counter())
 
     @property
     def seconds(self) -> Floats:
         """From taking one value to taking the next, everything included."""
-        return np.diff(self._stamps)
+        return np.diff(self.stamps)
 
 
 def exponent(sizes: Floats, values: Floats) -> float:

@@ -42,7 +42,7 @@ from mixedgm.solve.working_set import Solution, Start, solve
 from mixedgm.table.encode import Design
 from mixedgm.table.parted import PartedDesign
 from mixedgm.table.schema import Schema
-from mixedgm.threads import run_all, single_threaded_blas, threads_for
+from mixedgm.threads import run_all, single_threaded_blas, threads_for, using_threads
 
 if TYPE_CHECKING:
     from mixedgm.path.rounds import Incomplete
@@ -264,6 +264,10 @@ class Task:
     @cached_property
     def null(self) -> Start:
         """The optimum without penalised edges, from which lam_max is read."""
+        with single_threaded_blas(), using_threads(self.n_threads):
+            return self._null()
+
+    def _null(self) -> Start:
         theta = self.smooth.null()
         start = Start(theta, self.smooth.evaluate(theta))
         free = self.penalty.free

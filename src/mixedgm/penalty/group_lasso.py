@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +34,7 @@ class GroupLasso:
         """(n_groups,) whether a group has a penalty at all."""
         return self.weights > 0.0
 
-    @property
+    @cached_property
     def free(self) -> Ints:
         """Groups without penalty, whatever lam is."""
         return np.flatnonzero(self.weights == 0.0)

@@ -23,6 +23,8 @@ from mixedgm.threads import run_all
 
 _LARGEST_TILE = 512
 _SMALLEST_TILE = 64
+_PART = 64
+"""Columns of E that a thread looks at."""
 _TILES = 48
 """So many that sixteen cores have about the same number each."""
 
@@ -38,6 +40,8 @@ class RowsByColumn:
     nodes: Nodes
     sums: Floats
     """(d,) weighted sums of all design columns."""
+    weights: Floats
+    """(n,) those of the rows, or none where all are one."""
 
     @classmethod
     def of(
@@ -74,7 +78,7 @@ class RowsByColumn:
         for start, a, b in spans:
             whole[start] = total - sums[a:b].sum()
             whole[start + 1 : start + 1 + b - a] = sums[a:b]
-        return cls(design, turned, nodes, whole)
+        return cls(design, turned, nodes, whole, np.zeros(0) if weights is None else weights)
 
     @property
     def numbers(self) -> Floats:
@@ -97,36 +101,22 @@ class RowsByColumn:
                 return tiles
             size //= 2
 
-    def products(
-        self, expected: Floats, total: float, n_threads: int, before: ProductsByColumn | None = None
-    ) -> ProductsByColumn:
-        """Multiply E with all design columns.
+    def products(self, expected: Floats, total: float, n_threads: int) -> Floats:
+        """(discrete design columns, d) sums of E z' over the rows, divided by `total`.
 
-        `expected` holds those columns of E that are kept, columns by rows.  What nodes had
-        `before` is taken over where their E has not changed beyond rounding: those without edges
-        keep theirs along a path.
+        `expected` holds those columns of E that are kept, columns by rows, times the weights.
+        Where a node's are the same in all rows, as without edges, nothing is multiplied.
         """
         start, kept = self.kept.targets
         out = np.empty((int(start[-1]), self.nodes.n_columns))
-        is_new = np.ones(len(kept) - 1, dtype=bool)
-        if before is not None:
-            run_all(
-                [
-                    partial(
-                        _take_same,
-                        (before.expected, expected, kept),
-                        (before.by_column, out, start),
-                        run,
-                        is_new,
-                    )
-                    for run in _runs(kept, _SMALLEST_TILE)
-                ],
-                n_threads,
-            )
-        nodes = np.flatnonzero(is_new)
+        varies = np.ones(len(kept) - 1, dtype=bool)
+        known = ((expected, self.weights, kept), (self.sums, total), start)
+        parts = [partial(_fill_same, *known, run, varies, out) for run in _runs(kept, _PART)]
+        run_all(parts, n_threads)
+        nodes = np.flatnonzero(varies)
         if len(nodes):
             self._multiply(expected, nodes, total, n_threads, out)
-        return ProductsByColumn(expected, out)
+        return out
 
     def _multiply(
         self, expected: Floats, nodes: Ints, total: float, n_threads: int, out: Floats
@@ -162,18 +152,8 @@ class RowsByColumn:
                 out,
             )
 
-        run_all([partial(gather, *run) for run in _runs(at, _SMALLEST_TILE)], n_threads)
+        run_all([partial(gather, *run) for run in _runs(at, _PART)], n_threads)
         run_all([partial(tile, *one) for one in self._tiles(at)], n_threads)
-
-
-@dataclass(frozen=True, eq=False)
-class ProductsByColumn:
-    """What a pass expected, and the products of that with all design columns."""
-
-    expected: Floats
-    """(expected columns that are kept, n)."""
-    by_column: Floats
-    """(discrete design columns, d) sums of E z' over the rows, divided by their weight."""
 
 
 def _runs(start: Ints, size: int) -> Iterator[tuple[int, int]]:
@@ -189,22 +169,38 @@ def _runs(start: Ints, size: int) -> Iterator[tuple[int, int]]:
 
 
 @kernel
-def _take_same(expected, products, nodes, is_new):  # type: ignore[no-untyped-def]
-    """Take over the products of nodes whose expected columns differ by no more than rounding.
+def _fill_same(expected, sums, start, nodes, varies, out):  # type: ignore[no-untyped-def]
+    """Products of nodes whose expected columns are the same in all rows, up to rounding.
 
-    expected = (before, now, first column of every node); products likewise; nodes = (first, end).
+    expected = (columns by rows, times the weights; the weights, or none; first column of every
+    node); sums = (of all design columns, what they are divided by); nodes = (first, end).
     """
-    (before, now, kept), (source, out, start) = expected, products
+    (values, weights, kept), (of_z, total) = expected, sums
     for j in range(nodes[0], nodes[1]):
-        is_new[j] = False
+        varies[j] = False
         for k in range(kept[j], kept[j + 1]):
-            for i in range(before.shape[1]):
-                if not abs(now[k, i] - before[k, i]) <= 2e-15 * abs(before[k, i]):
-                    is_new[j] = True
+            for i in range(values.shape[1]):
+                same = values[k, 0]
+                if weights.shape[0] > 0:
+                    same *= weights[i] / weights[0]
+                if not abs(values[k, i] - same) <= 2e-15 * abs(same):
+                    varies[j] = True
                     break
-            if is_new[j]:
+            if varies[j]:
                 break
-        if not is_new[j]:
-            for k in range(start[j], start[j + 1]):
-                for i in range(out.shape[1]):
-                    out[k, i] = source[k, i]
+        if varies[j]:
+            continue
+        n_columns, n_kept = start[j + 1] - start[j], kept[j + 1] - kept[j]
+        first = 1.0
+        for k in range(n_kept):
+            share = values[kept[j] + k, 0]
+            if weights.shape[0] > 0:
+                share /= weights[0]
+            first -= share
+            row = out[start[j + 1] - n_kept + k]
+            for a in range(out.shape[1]):
+                row[a] = share * of_z[a] / total
+        if n_kept < n_columns:
+            row = out[start[j]]
+            for a in range(out.shape[1]):
+                row[a] = first * of_z[a] / total

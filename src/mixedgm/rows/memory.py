@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from mixedgm.model.layout import Floats, Incidence, Ints
 from mixedgm.model.nodes import Nodes
-from mixedgm.rows.by_column import ProductsByColumn, RowsByColumn
+from mixedgm.rows.by_column import RowsByColumn
 from mixedgm.rows.contract import (
     Coefficients,
     ColumnMoments,
@@ -101,8 +101,6 @@ class MemoryRows:
         default=None, init=False, repr=False
     )
     """The last incidence, and the entries of its scored targets: second moments, and targets."""
-    _last: ProductsByColumn | None = field(default=None, init=False, repr=False)
-    """Products of the last pass that was cut by columns."""
 
     def __post_init__(self) -> None:
         _keep_freed_memory()
@@ -318,7 +316,7 @@ class MemoryRows:
             second[whole, whole] = upper + np.triu(upper, 1).T
 
         with single_threaded_blas():
-            found = turned.products(discrete, 1.0, self.n_threads).by_column
+            found = turned.products(discrete, 1.0, self.n_threads)
             for function, size in ((of_numbers, p), (of_levels, len(found))):
                 n_threads = threads_for(self._n_columns * size, self.n_threads)
                 run_all([partial(function, strip) for strip in _strips(size)], n_threads)
@@ -387,7 +385,7 @@ class MemoryRows:
         n_threads = threads_for(work, self.n_threads)
         dense = self._dense(coef, bias, (len(bias), of_z, width)) if whole_rows else _NO_MATRICES
         block = self._block(of_z, width, products=multiplies)
-        kept, (numbers, codes) = _NO_MATRIX, _NOT_TURNED
+        kept, (numbers, codes), all_pairs = _NO_MATRIX, _NOT_TURNED, None
         if turned is not None:
             numbers, codes = turned.numbers, turned.codes
         by_column = (numbers, codes, self._kept.place)
@@ -419,8 +417,8 @@ class MemoryRows:
         with single_threaded_blas() if whole_rows or gradient == "all" else nullcontext():
             run_all([piece(*one) for one in pieces], n_threads)
             if turned is not None and want == _EXPECTED:
-                self._last = turned.products(kept, self.total_weight, n_threads, self._last)
-        sums = self._means(out, coef, gradient, want)
+                all_pairs = turned.products(kept, self.total_weight, n_threads).T
+        sums = self._means(out, coef, gradient, all_pairs)
         self._spend(time.perf_counter() - clock, 0.0)
         return sums
 
@@ -464,15 +462,15 @@ class MemoryRows:
         return [((c, c + 1), run) for c in range(n_chunks) for run in runs if len(run)]
 
     def _means(
-        self, out: tuple[Floats, ...], coef: Coefficients, gradient: Gradient, want: int
+        self,
+        out: tuple[Floats, ...],
+        coef: Coefficients,
+        gradient: Gradient,
+        all_pairs: Floats | None,
     ) -> SoftmaxSums:
-        """Sums of all chunks -> means over rows, of what was asked for."""
+        """Sums of all chunks -> means over rows, of what was asked for and is not known."""
         loss, means, support, products = (self._mean(part) for part in out)
-        all_pairs = None
-        if want == _EXPECTED:
-            assert self._last is not None
-            all_pairs = self._last.by_column.T
-        elif gradient == "all":
+        if gradient == "all" and all_pairs is None:
             all_pairs = self._all_pairs(products[:, : self._kept.n_targets], means)
         if self.products is not None and gradient == "support":
             self.products.centre_support(support, means[1:], coef)

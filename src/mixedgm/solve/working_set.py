@@ -116,7 +116,7 @@ def solve(problem: Problem, solver: Solver, start: Start, *, tol: float, max_ite
             inner_tol *= 0.3
         groups = np.union1d(groups, more)
     status = _status(optimality.kkt <= tol, so_far.left <= 0, result.status)
-    if status is Status.CONVERGED and _concave(problem):
+    if status is Status.CONVERGED and _concave(problem, groups):
         status = Status.STATIONARY
     return so_far.solution(at, status, optimality)
 
@@ -265,9 +265,10 @@ class _Tally:
         )
 
 
-def _concave(problem: Problem) -> bool:
-    """Whether the penalty bends, so that solutions are stationary points and no more."""
-    return bool(problem.penalty.bend(np.zeros(problem.smooth.layout.n_groups), problem.lam).any())
+def _concave(problem: Problem, groups: Ints) -> bool:
+    """Whether the penalty of these groups bends, so that solutions are stationary, and no more."""
+    some = groups if len(groups) else np.arange(min(1, problem.smooth.layout.n_groups))
+    return bool(problem.penalty.restrict(some).bend(np.zeros(len(some)), problem.lam).any())
 
 
 def _status(certified: bool, out_of_steps: bool, solver_says: Status) -> Status:

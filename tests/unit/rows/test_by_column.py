@@ -1,6 +1,5 @@
 """Passes that are cut by columns: the same bits for any number of threads, the same sums."""
 
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -88,7 +87,7 @@ def test_first_levels_follow_from_the_others():
     assert len(turned.design) == 60 + sum(rows.nodes.n_levels) - 80
     np.testing.assert_allclose(turned.sums, rows.moments().mean * rows.total_weight, atol=1e-10)
     expected = np.random.default_rng(2).random((turned.kept.n_targets, rows.n_rows))
-    found = turned.products(expected, 2.0, 1).by_column
+    found = turned.products(expected, 2.0, 1)
     # Level 1 of the last column, with each level of the first categorical one (columns 60 and 61).
     of_last = expected[turned.kept.place[-2]]
     for level in (0, 1):
@@ -97,25 +96,19 @@ def test_first_levels_follow_from_the_others():
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_products_of_nodes_that_have_not_changed_are_taken_over(weighted):
+@pytest.mark.parametrize("n_edges", [0, 3, 30])
+def test_what_is_expected_of_nodes_without_edges_is_the_same_in_all_rows(n_edges, weighted):
     rows = wide_rows(weighted=weighted, n_threads=2, cut_from=0)
-    coef = sparse_coefficients(rows)
-    first = rows.softmax(coef, "all").all_pairs
-    before = first.copy()
-    changed = 60 + 7  # a node of three levels
-    values, incidence = coef.values.copy(), coef.incidence
-    values[incidence.entries_of(changed)] *= -1.0
-    bias = coef.bias + np.spacing(coef.bias)  # all others move by rounding only
-    again = replace(coef, values=values, bias=bias)
-    found = rows.softmax(again, "all").all_pairs
-    fresh = wide_rows(weighted=weighted, cut_from=0).softmax(again, "all").all_pairs
-    np.testing.assert_allclose(found, fresh, rtol=0.0, atol=5e-15)
-    np.testing.assert_array_equal(first, before)  # what was returned stays what it was
-    start = rows.nodes.column_start[[changed, changed + 1]] - 60
-    of_node = np.zeros(found.shape[1], dtype=bool)
-    of_node[slice(*start)] = True
-    assert (found[:, ~of_node] == first[:, ~of_node]).all()
-    assert abs(found[:, of_node] - first[:, of_node]).max() > 1e-3
+    coef = sparse_coefficients(rows, n_edges)
+    found = rows.softmax(coef, "all")
+    by_rows = wide_rows(weighted=weighted, cut_from=10**18).softmax(coef, "all")
+    np.testing.assert_allclose(found.all_pairs, by_rows.all_pairs, rtol=0.0, atol=1e-14)
+    # Those are products of means, and to the last bits; others are not.
+    means = rows.moments().mean
+    has_edges = np.repeat(np.diff(coef.incidence.target_ptr)[60:] > 0, rows.nodes.n_levels)
+    apart = np.abs(found.all_pairs - np.outer(means, found.mean_terms)).max(axis=0)
+    assert (apart[~has_edges] <= 1e-15).all()
+    assert (apart[has_edges] > 1e-6).all()
 
 
 def test_moments_from_rows_turned_are_those_by_levels():
