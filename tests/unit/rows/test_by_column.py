@@ -1,6 +1,5 @@
 """Passes that are cut by columns: the same bits for any number of threads, the same sums."""
 
-
 import numpy as np
 import pytest
 
