@@ -70,7 +70,7 @@ if hasattr(os, "register_at_fork"):
 
 
 _in_use: ContextVar[int] = ContextVar("threads in use", default=1)
-_RUNS = 4
+_RUNS = 2
 """Per thread: the quick ones take more."""
 
 

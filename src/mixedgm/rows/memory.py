@@ -59,7 +59,7 @@ _NOT_TURNED = (np.zeros((0, 0)), np.zeros((0, 0), dtype=np.int64))
 # are then cut by columns, too, as long as the rows turned take no more bytes than these.
 _MANY_ROWS, _MOST_BYTES = 64 * 400, 2**30
 MUCH_WORK = 200_000_000
-_PIECES = 4
+_PIECES = 2
 # What a softmax takes per level, in coefficients.
 _SOFTMAX_WORK = 20
 
