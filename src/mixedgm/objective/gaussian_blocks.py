@@ -24,14 +24,10 @@ class SupportSums:
     """Sum of the Gaussian terms and its derivatives in the parameters of the layout."""
 
     value: float
-    at_entries: Floats
+    slopes: Floats
     """Derivatives in the coefficients of Gaussian conditionals, in the incidence's order."""
     node_slopes: Floats
     """Derivatives in the linear terms, then in the diagonal."""
-
-    def slopes(self, layout: Layout) -> Floats:
-        """Derivatives in the coefficients of Gaussian conditionals, in the incidence's order."""
-        return self.at_entries
 
 
 @dataclass(frozen=True, eq=False)

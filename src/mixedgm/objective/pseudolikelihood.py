@@ -130,7 +130,7 @@ class GaussianSums:
     node_slopes: Floats
     """Derivatives in the linear terms, then in the diagonal."""
 
-    def slopes(self, layout: Layout) -> Floats:
+    def on(self, layout: Layout) -> Floats:
         """Derivatives in the coefficients of Gaussian conditionals, in the incidence's order."""
         entries, incidence = layout.incidence.gaussian_entries, layout.incidence
         return np.asarray(
@@ -232,11 +232,13 @@ class NodeSlopes:
             return self._own if layout is self.layout else None
         incidence = layout.incidence
         softmax = self.softmax.all_pairs[incidence.softmax_places] - self.terms.seen(incidence)
-        return np.concatenate([self.gaussian.slopes(layout), softmax])
+        return np.concatenate([self.gaussian.on(layout), softmax])
 
     @cached_property
     def _own(self) -> Floats:
-        return np.concatenate([self.gaussian.slopes(self.layout), self.softmax.slopes])
+        known = self.gaussian
+        gaussian = known.slopes if isinstance(known, SupportSums) else known.on(self.layout)
+        return np.concatenate([gaussian, self.softmax.slopes])
 
 
 @dataclass(frozen=True, eq=False)
