@@ -397,7 +397,10 @@ def _sweep(blocks, nodes, eigen, node_start, order, penalty, grad, theta, produc
                 v = touch_node[b, k]
                 if v >= 0:
                     g[i] += product[node_start[v] + touch_at[b, k] + i]
-        worst = max(worst, block_distance(g, theta, first, m, pull[b]) / yard[b])
+        distance = block_distance(g, theta, first, m, pull[b])
+        if distance == 0.0:  # as of most blocks that are zero
+            continue
+        worst = max(worst, distance / yard[b])
         # c = Q'(H v - g), with H v through the eigenvectors.
         base = eigen_start[b]
         for i in range(m):
