@@ -33,9 +33,9 @@ from mixedgm.rows.contract import (
 )
 from mixedgm.threads import over_range
 
-_FEW, _FEW_SHARE = 20, 0.1
-"""Coefficients of a conditional, and their share of all, up to which moments are picked one by one
-and not whole columns added."""
+_SMALL, _FEW = 1000, 0.1
+"""Numbers of all derivatives from which on, and share of coefficients among them up to which, the
+layout's own are made one by one: of small tables all are made as quickly."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,7 +153,7 @@ class GaussianTerms:
         """
         p, incidence, moments = layout.n_gaussian, layout.incidence, self.moments
         last = incidence.gaussian_entries.stop
-        if own and last <= p * max(_FEW, _FEW_SHARE * layout.n_products):
+        if own and last <= _FEW * p * layout.n_products and p * layout.n_products >= _SMALL:
             return self._on_support(layout, theta, values)
         slopes, out = np.zeros((p, layout.n_products)), np.empty((3, p))
         is_dense = last > 0.3 * slopes.size

@@ -101,11 +101,20 @@ class RowsByColumn:
                 return tiles
             size //= 2
 
-    def products(self, expected: Floats, total: float, n_threads: int) -> Floats:
-        """(discrete design columns, d) sums of E z' over the rows, divided by `total`.
+    def products(self, columns: Floats, total: float, n_threads: int) -> Floats:
+        """(discrete design columns, d) sums of y z' over the rows, divided by `total`.
 
-        `expected` holds those columns of E that are kept, columns by rows, times the weights.
-        Where a node's are the same in all rows, as without edges, nothing is multiplied.
+        `columns` are those y that are kept, columns by rows, times the weights.
+        """
+        start, kept = self.kept.targets
+        out = np.empty((int(start[-1]), self.nodes.n_columns))
+        self._multiply(columns, np.arange(len(kept) - 1), total, n_threads, out)
+        return out
+
+    def expected_products(self, expected: Floats, total: float, n_threads: int) -> Floats:
+        """The same of what is expected, E.
+
+        Where that is the same in all rows, as of nodes without edges, nothing is multiplied.
         """
         start, kept = self.kept.targets
         out = np.empty((int(start[-1]), self.nodes.n_columns))
@@ -113,9 +122,7 @@ class RowsByColumn:
         known = ((expected, self.weights, kept), (self.sums, total), start)
         parts = [partial(_fill_same, *known, run, varies, out) for run in _runs(kept, _PART)]
         run_all(parts, n_threads)
-        nodes = np.flatnonzero(varies)
-        if len(nodes):
-            self._multiply(expected, nodes, total, n_threads, out)
+        self._multiply(expected, np.flatnonzero(varies), total, n_threads, out)
         return out
 
     def _multiply(

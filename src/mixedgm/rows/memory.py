@@ -417,7 +417,7 @@ class MemoryRows:
         with single_threaded_blas() if whole_rows or gradient == "all" else nullcontext():
             run_all([piece(*one) for one in pieces], n_threads)
             if turned is not None and want == _EXPECTED:
-                all_pairs = turned.products(kept, self.total_weight, n_threads).T
+                all_pairs = turned.expected_products(kept, self.total_weight, n_threads).T
         sums = self._means(out, coef, gradient, all_pairs)
         self._spend(time.perf_counter() - clock, 0.0)
         return sums
