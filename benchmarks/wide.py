@@ -5,6 +5,7 @@ Set b is wide in categories; set d has all kinds of columns.
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -29,6 +30,8 @@ SHAPES = {
 ROWS_OF_D = {"full": 5_000, "quick": 1_000, "smoke": 200}
 N_LAMS = {"full": 20, "quick": 20, "smoke": 4}
 REPEATS = {"full": 8, "quick": 2, "smoke": 1}
+SECONDS = {"full": 30.0, "quick": 2.0, "smoke": 0.0}
+"""Repeats at least, and seconds that they take at least: short paths are repeated more often."""
 RATIO = 0.1
 EDGES_PER_NODE = 3.0
 LIMIT = 4.0
@@ -59,7 +62,9 @@ def _costs(result: Result, context: Context, name: str, shape: Shape | None) -> 
     task = product.task_of(_design(context, shape))
     lams = product.grid(task, context.pick(N_LAMS), RATIO)
     runs, gradients = [], []
-    for _ in range(context.pick(REPEATS)):  # path and gradients by turns: the machine has moods
+    clock = time.perf_counter()
+    while len(runs) < context.pick(REPEATS) or time.perf_counter() - clock < context.pick(SECONDS):
+        # Path and gradients by turns: the machine has moods.
         runs.append(product.solve(task, lams))
         path = runs[0].path
         gradients.append([_gradient_seconds(task, path.theta(k)) for k in range(len(path))])
