@@ -335,6 +335,8 @@ def test_signals_for_real(here: Path, signum: int, code: int) -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        # Programs that a shell started in the background ignore Ctrl-C, and so would this one.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     assert process.stderr is not None
     assert process.stderr.readline().startswith("note: column 'c0'")  # the fit begins
