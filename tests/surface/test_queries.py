@@ -264,7 +264,7 @@ def test_repaired_tells_what_it_changed():
         True,
     )
     unchanged = valid.repaired()
-    assert unchanged.summary().notes == valid.summary().notes
+    assert unchanged.summary().values.notes == valid.summary().values.notes
     fine = mg.MixedGraphicalModel(lam=0.2).fit(people())
     assert fine.repaired().fitted_ is fine.fitted_
 

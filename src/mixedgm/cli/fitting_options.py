@@ -30,6 +30,7 @@ __all__ = [
     "fitted_model",
     "read_any",
     "read_columns",
+    "refuse_column_options",
     "with_per_node",
     "without_column",
 ]
@@ -42,6 +43,9 @@ _OPTION_OF = {
     "largest": "--largest",
     "zero_term": "--zero-term",
 }
+_OF_THE_MODEL = (
+    *("types", "levels", "level_scores", "thresholds", "largest", "zero_term", "transform"),
+)
 _PASSED_ON = [
     "n_lams",
     "lam_min_ratio",
@@ -261,6 +265,14 @@ def column_options(args: Namespace) -> dict[str, Any]:
         by_name = cut_items(args.transform, "=", wanted, last=True)
         transform = {name: None if how == "none" else how for name, how in by_name}
     return {"types": _types(args) or None, "transforms": transform or None, "missing": args.missing}
+
+
+def refuse_column_options(args: Namespace) -> None:
+    """Raise ParameterError for options about columns that a given model has already settled."""
+    given = [f"--{name.replace('_', '-')}" for name in _OF_THE_MODEL if getattr(args, name)]
+    given += ["--missing"] * (args.missing != "error")
+    if given:
+        raise ParameterError(f"the model knows its columns: leave out {', '.join(given)}.")
 
 
 def _types(args: Namespace) -> dict[str, Any]:

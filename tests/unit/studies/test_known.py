@@ -128,8 +128,8 @@ def test_scales_are_simulated_where_tables_do_not_fit():
         mg.from_params({f"y{k}": 2 for k in range(n)}, {"cat_interaction": pairs[: 2 * n, : 2 * n]})
         for n in (3, 25)
     )
-    assert exact.summary().notes == ()
-    assert "simulated" in simulated.summary().notes[0]
+    assert exact.summary().values.notes == ()
+    assert "simulated" in simulated.summary().values.notes[0]
     np.testing.assert_allclose(exact.fitted_.node_scales, np.sqrt(0.5), rtol=1e-12)
     np.testing.assert_allclose(simulated.fitted_.node_scales, np.sqrt(0.5), rtol=0.03)
 

@@ -5,7 +5,13 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 
 from mixedgm.cli.console import Console, in_options
-from mixedgm.cli.fitting_options import add_columns, column_options, read_any, read_columns
+from mixedgm.cli.fitting_options import (
+    add_columns,
+    column_options,
+    read_any,
+    read_columns,
+    refuse_column_options,
+)
 from mixedgm.cli.model_options import add_model
 from mixedgm.cli.options import add_jobs, add_number, add_result, add_seed, add_table
 from mixedgm.cli.output import check_output, columns_of, deliver
@@ -33,16 +39,6 @@ mixedgm check survey.csv --types pain=ordinal,visits=count,debt=hurdle
 mixedgm check survey.mgm survey.csv
 mixedgm check survey.mgm new.csv --as-is -o flags.csv
 """
-
-_OF_THE_MODEL = (
-    "types",
-    "levels",
-    "level_scores",
-    "thresholds",
-    "largest",
-    "zero_term",
-    "transform",
-)
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -77,10 +73,7 @@ def _check_fit(args: Namespace, console: Console) -> int:
     from mixedgm.estimator.model import load
     from mixedgm.studies.model_check import check_text
 
-    known = [f"--{name.replace('_', '-')}" for name in _OF_THE_MODEL if getattr(args, name)]
-    if known or args.missing != "error":
-        known += ["--missing"] * (args.missing != "error")
-        raise ParameterError(f"the model knows its columns: leave out {', '.join(known)}.")
+    refuse_column_options(args)
     check_output(args.output, args.model, args.table)
     model = load(args.model)
     frame, weights = read_columns(args)
