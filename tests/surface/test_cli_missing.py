@@ -128,7 +128,7 @@ def test_a_table_needs_no_model(folder: Path, capsys: pytest.CaptureFixture[str]
 
 
 @pytest.mark.parametrize(
-    "words, message",
+    ("words", "message"),
     [
         (["survey.csv", "--show", "edges"], "needs a model"),
         (["survey.csv", "--missing", "drop"], "leave it out"),

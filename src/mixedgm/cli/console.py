@@ -32,6 +32,7 @@ _NAMED_VALUE = re.compile(r"('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"): \.\.\.")
 _NAME = r'"((?:[^"\\]|\\.)*)"'
 _ZERO_TERMS = re.compile(rf"types=\{{({_NAME}: mg\.Count\(zero_term=True\)(?:, )?)+\}}")
 _PAIRS = re.compile(rf"(require|forbid)=\[\({_NAME}, {_NAME}\)\]")
+_MODERATORS = re.compile(rf"moderators=\[({_NAME}(?:,\s+{_NAME})*)\]")
 _CHOICES = re.compile(r"\b(rule|loss|method|weights|solver)='([\w-]+)'")
 _WEIGHTS = re.compile(r"\bsample_weight (?=has|holds|sums|must)")
 _OPTIONS = {
@@ -61,6 +62,7 @@ _OPTIONS = {
     "forbid=": "--forbid",
     "moderators=": "--moderators",
     "mixedgm.compare": "`mixedgm compare`",
+    "model.check_fit(table)": "`mixedgm check MODEL TABLE`",
     "check with refit=True": "leave out --as-is",
 }
 _WIDE = 10_000
@@ -220,6 +222,8 @@ def in_options(text: str) -> str:
     'To do: fit with --require age:height'
     >>> in_options('To do: fit with types={"falls": mg.Count(zero_term=True)}')
     'To do: fit with --zero-term falls'
+    >>> in_options('to try: fit with moderators=["sex", "class"]')
+    'to try: fit with --moderators sex,class'
     >>> in_options("give a value of 'age', too: given={'age': ...}")
     "give a value of 'age', too: --given age=VALUE"
     """
@@ -227,6 +231,7 @@ def in_options(text: str) -> str:
     text = _ZERO_TERMS.sub(lambda match: f"--zero-term {shlex.quote(_names(match[0]))}", text)
     text = _DECLARED.sub(_declared, text)
     text = _PAIRS.sub(lambda match: f"--{match[1]} {shlex.quote(_names(match[0], ':'))}", text)
+    text = _MODERATORS.sub(lambda match: f"--moderators {shlex.quote(_names(match[1]))}", text)
     text = _LEAVE_OUT.sub(lambda match: f"--drop {shlex.quote(_listed(match[1]))}", text)
     text = _TRANSFORM.sub(lambda match: f"--transform {shlex.quote(_listed(match[1]))}", text)
     text = _TO_NUMBERS.sub("an empty field in the file in place of each word ", text)

@@ -43,9 +43,15 @@ _OPTION_OF = {
     "largest": "--largest",
     "zero_term": "--zero-term",
 }
-_OF_THE_MODEL = (
-    *("types", "levels", "level_scores", "thresholds", "largest", "zero_term", "transform"),
-)
+_OF_THE_MODEL = [
+    "types",
+    "levels",
+    "level_scores",
+    "thresholds",
+    "largest",
+    "zero_term",
+    "transform",
+]
 _PASSED_ON = [
     "n_lams",
     "lam_min_ratio",

@@ -225,11 +225,11 @@ class MissingReport:
         """How much is missing, in a sentence."""
         n_cells, n_columns = self.n_rows * len(self.schema.nodes), len(self.schema.nodes)
         if not self.n_cells:
-            return f"No cell is missing: {_rows(self.n_rows)}, {number_of(n_columns, 'column')}."
+            return f"No cell is missing: {rows(self.n_rows)}, {number_of(n_columns, 'column')}."
         n_patterns = int(self.pattern_gaps.any(axis=1).sum())
         return (
             f"Missing: {self.n_cells:,.6g} of {n_cells:,.6g} cells ({self.n_cells / n_cells:.1%}), "
-            f"in {self.n_incomplete:,.6g} of {_rows(self.n_rows)} "
+            f"in {self.n_incomplete:,.6g} of {rows(self.n_rows)} "
             f"({self.n_incomplete / self.n_rows:.1%}), in "
             f"{number_of(n_patterns, 'pattern')}"
         )
@@ -352,10 +352,6 @@ def _counts(values: Floats) -> NDArray[Any]:
 
 def _percents(shares: list[float]) -> list[str]:
     return [f"{share:6.1%}" for share in shares]
-
-
-def _rows(count: float) -> str:
-    return rows(int(count)) if count == int(count) else f"{count:,.6g} rows"
 
 
 def report_missing(

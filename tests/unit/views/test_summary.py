@@ -221,9 +221,11 @@ def test_the_summary_is_text(tmp_path):
     model = mg.from_params({"x": "continuous", "y": "continuous"}, {"precision": [[2, 1], [1, 2]]})
     summary = model.summary()
     assert summary.split("\n") == str(summary.values).split("\n")
-    assert summary.startswith("Mixed graphical model") and "Edges" in summary
+    assert summary.startswith("Mixed graphical model")
+    assert "Edges" in summary
     assert repr(summary) == str(summary)
     (tmp_path / "summary.txt").write_text(summary, encoding="utf-8")
     copy = pickle.loads(pickle.dumps(summary))
-    assert copy == summary and copy.values.edges == summary.values.edges
+    assert copy == summary
+    assert copy.values.edges == summary.values.edges
     assert summary._repr_html_() == html(summary.values)
