@@ -64,6 +64,10 @@ _OPTIONS = {
     "mixedgm.compare": "`mixedgm compare`",
     "model.check_fit(table)": "`mixedgm check MODEL TABLE`",
     "check with refit=True": "leave out --as-is",
+    "(given=)": "(--given)",
+    "(n_sim=)": "(--simulations)",
+    "(n_jobs=)": "(--jobs)",
+    "check=False": "--no-check",
 }
 _WIDE = 10_000
 

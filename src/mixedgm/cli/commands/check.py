@@ -13,7 +13,7 @@ from mixedgm.cli.fitting_options import (
     refuse_column_options,
 )
 from mixedgm.cli.model_options import add_model
-from mixedgm.cli.options import add_jobs, add_number, add_result, add_seed, add_table
+from mixedgm.cli.options import add_jobs, add_number, add_quiet, add_result, add_seed, add_table
 from mixedgm.cli.output import check_output, columns_of, deliver
 from mixedgm.errors import ParameterError, finding_lines
 from mixedgm.printable import number_of, rows
@@ -55,6 +55,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_seed(group, "the simulated tables")
     add_jobs(group)
     add_result(parser)
+    add_quiet(parser)
 
 
 def run(args: Namespace, console: Console) -> int:
@@ -77,6 +78,7 @@ def _check_fit(args: Namespace, console: Console) -> int:
     check_output(args.output, args.model, args.table)
     model = load(args.model)
     frame, weights = read_columns(args)
+    console.say(f"comparing the table with {args.simulations:,} simulated ones")
     with console.announcing_compilation():
         checked = model.check_fit(
             frame,

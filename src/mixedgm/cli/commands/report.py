@@ -81,11 +81,14 @@ def run(args: Namespace, console: Console) -> None:
     args.table = args.input if is_table else args.table
     frame, weights = (None, None) if args.table is None else read_columns(args)
     model = _fitted(args, frame, weights, console) if is_table else _loaded(args)
+    studies = _studies(args, model, frame, weights, console)
+    if frame is not None and not args.no_check:
+        console.say("checking the fit with simulated tables; --no-check leaves this out")
     with console.announcing_compilation():
         model.report(
             args.output,
             frame,
-            **_studies(args, model, frame, weights, console),
+            **studies,
             check=False if args.no_check else None,
             sample_weight=weights,
             title=args.title or Path(args.table or args.input).name,
