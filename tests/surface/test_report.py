@@ -313,3 +313,20 @@ def test_command_refuses(
     assert main(["report", "-o", "a.html", *words]) == 2
     assert said in capsys.readouterr().err
     assert not (folder / "a.html").exists()
+
+
+def test_the_check_of_the_fit_is_told_and_can_be_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    x, e = np.random.default_rng(0).normal(size=(2, 60))
+    frame = pd.DataFrame({"x": x, "y": x + e})
+    frame.to_csv("table.csv", index=False)
+    mg.MixedGraphicalModel(lam=0.1).fit(frame).save("model.mgm")
+    words = ["report", "model.mgm", "table.csv", "-o", "report.html", "--jobs", "1"]
+    assert main(words) == 0
+    assert "checking the fit with simulated tables; --no-check leaves" in capsys.readouterr().err
+    assert main([*words, "--no-check"]) == 0
+    assert "checking" not in capsys.readouterr().err
+    assert main([*words, "--quiet"]) == 0
+    assert not capsys.readouterr().err

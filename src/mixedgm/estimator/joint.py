@@ -47,8 +47,9 @@ class JointMethods(HasModel):
     nothing is known.  Answers are exact when the tables that they need fit `limit` (2**24 entries
     by default) and, with ordinal columns or counts, all discrete columns have at most 2,048 values
     together; otherwise they come from Gibbs chains and have standard errors.  With hurdle columns
-    they always do, unless all of these are given; what has no sampled form, such as densities, then
-    raises DistributionError.
+    they always do, unless all of these are given; what needs exact tables, such as densities, then
+    raises DistributionError.  A call that takes more than about ten seconds says so before it
+    begins (LongRunWarning).
     """
 
     def log_likelihood(
@@ -477,7 +478,13 @@ class JointMethods(HasModel):
         Returns
         -------
         Estimate
-            `value`, `error`, `exact`.  Columns without a path between them have 0.
+            `value`, `error`, `exact`.  Columns without a path between them have 0.  Exact in the
+            same cases as `entropy`.
+
+        Raises
+        ------
+        TooLargeError
+            When exact tables exceed the limit, or a mean over exact draws would take too long.
 
         Examples
         --------

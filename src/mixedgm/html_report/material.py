@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from mixedgm.studies.missing_report import MissingReport
     from mixedgm.table.gaps import Gaps
 
-__all__ = ["Material", "Studies", "gather"]
+__all__ = ["MOST_CHECKED", "Material", "Studies", "gather"]
 
-_MOST_CHECKED = 100
+MOST_CHECKED = 100
 """Columns up to which a report checks the fit by itself: beyond, simulations take minutes."""
 
 
@@ -197,7 +197,7 @@ def _check(
     if wanted is False:
         return None, "it was not asked for"
     n_columns = len(fitted.schema.nodes)
-    if wanted is None and n_columns > _MOST_CHECKED:
+    if wanted is None and n_columns > MOST_CHECKED:
         return None, f"with {n_columns} columns it takes long; check=True makes it all the same"
     rows = _complete(gaps) if fitted.report.completion is None else gaps
     if not rows.n_rows:

@@ -27,10 +27,11 @@ by default."""
 CHAIN_HOURS = 2.0
 """How long chains may take."""
 
-# Measured within a factor of about three: entries of tables per second, and seconds that one level
-# takes per column when one chain is redrawn.
+# Measured within a factor of about three: entries of tables per second, and seconds of one chain's
+# sweep for every level and column that it may speak to; a level by itself is worth some of these.
+# Scores of other columns reach all levels at once.
 _ENTRIES_PER_SECOND = 2**26
-_PER_LEVEL, _OWN = 2e-9, 8.0
+_PER_LEVEL, _OWN, _OWN_BY_SCORES = 2e-9, 8, 2
 
 FEWER_ROWS = "fewer rows at a time"
 FEWER_SWEEPS = "fewer rows, burn_in= or thin=; known values of more columns (given=)"
@@ -48,16 +49,21 @@ def table_seconds(entries: float) -> float:
     return entries / _ENTRIES_PER_SECOND
 
 
-def chain_seconds(n_levels: Sequence[int], n_chains: int, sweeps: float) -> float:
+def chain_seconds(
+    n_levels: Sequence[int], n_chains: int, sweeps: float, *, by_scores: bool = False
+) -> float:
     """Return about how long it takes to redraw columns with these numbers of levels.
+
+    `by_scores` says whether they are seen by their scores, without tables of pairs of levels.
 
     Examples
     --------
     >>> round(chain_seconds((10,) * 20, 64, 1300), 2)
     0.93
     """
-    per_sweep = _PER_LEVEL * sum(n_levels) * (_OWN + len(n_levels))
-    return n_chains * sweeps * per_sweep
+    values, columns = sum(n_levels), len(n_levels)
+    steps = _OWN_BY_SCORES * values + columns**2 if by_scores else values * (_OWN + columns)
+    return n_chains * sweeps * _PER_LEVEL * steps
 
 
 def begin_tables(n: int, entries: int, limit: int, remedy: str = FEWER_ROWS) -> float:
@@ -81,13 +87,18 @@ def begin_tables(n: int, entries: int, limit: int, remedy: str = FEWER_ROWS) -> 
 
 
 def begin_chains(
-    n_levels: Sequence[int], n_chains: int, sweeps: float, remedy: str = FEWER_ROWS
+    n_levels: Sequence[int],
+    n_chains: int,
+    sweeps: float,
+    remedy: str = FEWER_ROWS,
+    *,
+    by_scores: bool = False,
 ) -> float:
     """Announce so many sweeps of Gibbs chains; return about how many seconds they take.
 
     TooLargeError where that is more than `CHAIN_HOURS`.
     """
-    seconds = chain_seconds(n_levels, n_chains, sweeps)
+    seconds = chain_seconds(n_levels, n_chains, sweeps, by_scores=by_scores)
     what = f"{sweeps:,.0f} sweeps of {number_of(n_chains, 'Gibbs chain')}"
     what += f" over {number_of(sum(n_levels), 'value')} of {number_of(len(n_levels), 'column')}"
     if seconds > 3600.0 * CHAIN_HOURS:

@@ -44,7 +44,7 @@ def draw(
     given_y = gaussian(params)
     field, _ = integrate_out(params, range(params.n_gaussian))
     codes = random_start(params, n, rng)
-    begin_chains(params.n_levels, n, sweeps)
+    begin_chains(params.n_levels, n, sweeps, by_scores=params.seen is not None)
     sweep(field, codes, sweeps, rng)
     return draw_numbers(given_y, params, codes, rng), codes
 
@@ -83,8 +83,9 @@ def chains(
     given_y = gaussian(params)
     field, _ = integrate_out(params, range(params.n_gaussian))
     state = random_start(params, n_chains, rng)
-    n_sweeps = burn_in + thin * n_keep
-    seconds = begin_chains(params.n_levels, n_chains, n_sweeps, FEWER_SWEEPS)
+    n_sweeps, by_scores = burn_in + thin * n_keep, params.seen is not None
+    size = params.n_levels, n_chains, n_sweeps
+    seconds = begin_chains(*size, FEWER_SWEEPS, by_scores=by_scores)
     runs = runs_of(field) if state.size else None
     sweep(field, state, max(0, burn_in - thin), rng, runs=runs)
     codes = np.empty((n_keep, *state.shape), dtype=state.dtype)
@@ -94,7 +95,7 @@ def chains(
     flat = codes.reshape(n_keep * n_chains, -1)
     numbers = draw_numbers(given_y, params, flat, rng).reshape(n_keep, n_chains, -1)
     states = Nodes.mixed(0, params.n_levels) if params.seen is None else params.seen
-    return Chains(numbers, codes, diagnose(numbers, codes, states, params.seen is not None))
+    return Chains(numbers, codes, diagnose(numbers, codes, states, by_scores))
 
 
 def random_start(params: ConditionalGaussian, n: int, rng: np.random.Generator) -> Codes:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from mixedgm.errors import DistributionError
 from mixedgm.joint.conditioning import KnownColumns
 from mixedgm.joint.diagnostics import diagnose
-from mixedgm.joint.effort import FEWER_SWEEPS, begin_chains
+from mixedgm.joint.effort import FEWER_ROWS, FEWER_SWEEPS, begin_chains
 from mixedgm.joint.exact import renumbered
 from mixedgm.joint.gibbs import Chains
 from mixedgm.joint.kernels import spiked_sweep
@@ -154,12 +154,16 @@ class SpikedColumns:
         out[:p, :p] = self.gaussian.inverse
         return out
 
+    def announced(self, n_chains: int, sweeps: int, remedy: str = FEWER_ROWS) -> float:
+        """Announce chains; return about how many seconds they take."""
+        return begin_chains(self.nodes.n_levels, n_chains, sweeps, remedy, by_scores=True)
+
     # -- rows with gaps ----------------------------------------------------------------------------
 
     def draw(self, sweeps: int, rng: np.random.Generator) -> tuple[Floats, NDArray[np.int32]]:
         """One draw of the unknown columns of every row: numbers, and codes."""
         state = self.begin(len(self.said), rng)
-        seconds = begin_chains(self.nodes.n_levels, len(state.codes), sweeps)
+        seconds = self.announced(len(state.codes), sweeps)
         for _ in track(range(sweeps), what="Gibbs chains", seconds=seconds):
             self.sweep(state, 1, rng)
         return self.drawn(state, rng), state.codes
@@ -223,7 +227,7 @@ class SpikedColumns:
     def _blocks(self, rng: np.random.Generator) -> Iterator[tuple[slice, ChainState]]:
         """Rows to work on at once, and several chains of each after their burn-in."""
         size = max(1, _BLOCK // max(1, int(self.nodes.level_start[-1]) // 64))
-        seconds = begin_chains(self.nodes.n_levels, len(self.said) * _CHAINS, _BURN_IN + _KEPT)
+        seconds = self.announced(len(self.said) * _CHAINS, _BURN_IN + _KEPT)
         blocks = range(0, len(self.said), size)
         for first in track(blocks, what="Gibbs chains", seconds=seconds):
             rows = slice(first, min(first + size, len(self.said)))
@@ -278,7 +282,7 @@ def spiked_chains(
     """As `gibbs.chains`: run chains side by side and keep several states of each."""
     whole = SpikedColumns.of(params, KnownColumns.none())
     state, n_sweeps = whole.begin(n_chains, rng), burn_in + thin * n_keep
-    seconds = begin_chains(whole.nodes.n_levels, n_chains, n_sweeps, FEWER_SWEEPS)
+    seconds = whole.announced(n_chains, n_sweeps, FEWER_SWEEPS)
     whole.sweep(state, max(0, burn_in - thin), rng)
     codes = np.empty((n_keep, *state.codes.shape), dtype=np.int32)
     numbers = np.empty((n_keep, n_chains, params.nodes.n_real))

@@ -183,10 +183,15 @@ class UnknownColumns:
     def draw_by_gibbs(self, sweeps: int, rng: np.random.Generator) -> NDArray[np.int32]:
         """Codes of the unknown states, each row the end of a chain of its own."""
         codes = random_start(self.field, len(self.unary), rng)
-        seconds = begin_chains(self.field.n_levels, len(codes), sweeps)
+        seconds = self._begin(len(codes), sweeps)
         for _ in self._sweeps(codes, sweeps, self.unary, seconds, rng):
             pass
         return codes.astype(np.int32)
+
+    def _begin(self, n_chains: int, sweeps: int) -> float:
+        """Announce chains; return about how many seconds they take."""
+        by_scores = self.field.seen is not None
+        return begin_chains(self.field.n_levels, n_chains, sweeps, by_scores=by_scores)
 
     def _sweeps(
         self,
@@ -210,7 +215,7 @@ class UnknownColumns:
         n, total = self.unary.shape
         levels, error = np.empty((n, total)), np.empty((n, total))
         spread, size = np.empty(self.start.shape), self._block
-        seconds = begin_chains(self.field.n_levels, n * _CHAINS, _BURN_IN + _KEPT)
+        seconds = self._begin(n * _CHAINS, _BURN_IN + _KEPT)
         for first in range(0, n, size):
             block = slice(first, min(first + size, n))
             m = block.stop - block.start
@@ -227,7 +232,7 @@ class UnknownColumns:
         variance = self.given_y.covariance[at, at]
         shift = np.ascontiguousarray(self.given_y.shift[:, [at]])
         out, size = np.empty(len(values)), self._block
-        seconds = begin_chains(self.field.n_levels, len(out) * _CHAINS, _BURN_IN + _KEPT)
+        seconds = self._begin(len(out) * _CHAINS, _BURN_IN + _KEPT)
         for first in range(0, len(values), size):
             block = slice(first, min(first + size, len(values)))
             codes = random_start(self.field, (block.stop - first) * _CHAINS, rng)

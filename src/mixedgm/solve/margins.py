@@ -357,7 +357,8 @@ def _by_chains(start: Params, table: _Table) -> _Point:
 
     chains, sweeps = GradientChains(np.random.default_rng(0)), _FEWEST_SWEEPS
     terms, params = start.cat_bias, start.joint
-    seconds = chain_seconds(params.n_levels, chains.n_chains, _MOST_SWEEPS - _EASY_SWEEPS)
+    size = params.n_levels, chains.n_chains, _MOST_SWEEPS - _EASY_SWEEPS
+    seconds = chain_seconds(*size, by_scores=params.seen is not None)
     steps, easy = track(count(), what=MATCHING, seconds=seconds), True
     while True:
         next(steps)

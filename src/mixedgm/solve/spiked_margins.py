@@ -54,7 +54,7 @@ def matched_by_chains(
     if len(terms) > limit:
         return None
     rng, sweeps = np.random.default_rng(0), _BURN_IN + _THIN * _KEPT * (_STEPS + _AVERAGED + 5)
-    seconds = chain_seconds(params.n_levels, _CHAINS, sweeps)
+    seconds = chain_seconds(params.n_levels, _CHAINS, sweeps, by_scores=True)
     announce_matching(seconds, chains_over(params.n_levels))
     try:
         state = SpikedColumns.of(params, KnownColumns.none()).begin(_CHAINS, rng)

@@ -78,7 +78,6 @@ def _check_fit(args: Namespace, console: Console) -> int:
     check_output(args.output, args.model, args.table)
     model = load(args.model)
     frame, weights = read_columns(args)
-    console.say(f"comparing the table with {args.simulations:,} simulated ones")
     with console.announcing_compilation():
         checked = model.check_fit(
             frame,
