@@ -99,6 +99,33 @@ def test_effects_are_averages_of_predictions(
         np.testing.assert_allclose(shares, wanted, atol=6e-3)
 
 
+def test_effects_stand_beside_what_rows_of_the_table_have(page: str, rows: pd.DataFrame) -> None:
+    content = content_of(page)
+    names = [node["name"] for node in content["graph"]["nodes"]]
+    effects = [e for d in content["edgeDetails"] for e in d["effects"]]
+    shown = 0
+    for effect in effects:
+        source, target = names[effect["from"]], names[effect["to"]]
+        if not all(isinstance(value, str) for value in effect["values"]):
+            assert effect["observed"] == []
+            continue
+        for level, seen, n_rows in zip(
+            effect["values"], effect["observed"], effect["rows"], strict=True
+        ):
+            there = rows[(rows[source].astype(str) == level) & rows[target].notna()][target]
+            if len(there) < 30:
+                assert n_rows is None
+                continue
+            if effect["levels"]:
+                wanted = [(there.astype(str) == name).mean() for name in effect["levels"]]
+            else:
+                wanted = [there.astype(float).mean()]
+            assert n_rows == len(there)
+            np.testing.assert_allclose(seen, wanted, rtol=6e-3, atol=1e-3)
+            shown += 1
+    assert shown > 3
+
+
 def test_tables_hold_what_the_results_hold(
     page: str, model: mg.MixedGraphicalModel, rows: pd.DataFrame
 ) -> None:

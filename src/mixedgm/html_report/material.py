@@ -17,7 +17,13 @@ from mixedgm.printable import quoted
 from mixedgm.studies.bootstrap_result import Bootstrap
 from mixedgm.studies.compare_result import GroupComparison
 from mixedgm.studies.edge_tests_result import EdgeTests
-from mixedgm.studies.effects import EdgeEffect, edge_effects, rows_to_vary, typical_row
+from mixedgm.studies.effects import (
+    EdgeEffect,
+    beside_table,
+    edge_effects,
+    rows_to_vary,
+    typical_row,
+)
 from mixedgm.studies.joint_discrepancy import summary_notes
 from mixedgm.studies.model_check import ModelCheck
 from mixedgm.studies.predictability import NodePredictability, predictability
@@ -179,7 +185,10 @@ def _complete(gaps: Gaps) -> Gaps:
 def _effects(fitted: FittedModel, gaps: Gaps | None) -> dict[tuple[str, str], EdgeEffect]:
     rows = None if gaps is None else rows_to_vary(gaps)
     rows = typical_row(fitted) if rows is None else rows
-    return {} if rows is None else edge_effects(fitted, rows)
+    effects = {} if rows is None else edge_effects(fitted, rows)
+    if gaps is None:
+        return effects
+    return {ends: beside_table(effect, gaps) for ends, effect in effects.items()}
 
 
 def _check(
