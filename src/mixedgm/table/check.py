@@ -52,10 +52,9 @@ from mixedgm.table.dependence import (
     FEWEST_ROWS,
     MOST_VALUES,
     Sample,
-    SampledNames,
-    WholeColumns,
     dependence_findings,
-    sample_rows,
+    mid_ranks,
+    sample_positions,
 )
 from mixedgm.table.effort import effort
 from mixedgm.table.missing import Missing, check_missing, present_rows, read_weights
@@ -614,40 +613,41 @@ class Inspection:
 
     def look_for_dependence(self, leave_out: tuple[str, ...]) -> None:
         """Find columns that follow from others."""
-        n_rows = self.frame.n_rows
-        rows = np.arange(n_rows) if self.present is None else np.flatnonzero(self.present)
-        if n_rows < FEWEST_ROWS or len(rows) < FEWEST_ROWS:
+        rows = np.arange(self.frame.n_rows)
+        rows = rows if self.present is None else rows[self.present]
+        if len(rows) < FEWEST_ROWS:
             return
-        some = sample_rows(rows, len(self.schema))
-        whole = slice(None) if self.present is None else self.present
+        some = rows[sample_positions(len(rows), len(self.schema))]
+        numeric, discrete = self._compared()
 
-        numeric = {each.name: each for each in self.schema if each.node_kind.is_numeric}
-
-        def numbers(name: str) -> Floats:
-            if numeric[name].is_discrete:
-                codes = self.factors[name].codes
-                return np.where(codes < 0, np.nan, numeric[name].own_scores[codes])
-            values = self.values[name].numbers()
+        def numbers(column: Column) -> Floats:
+            if column.is_discrete:
+                codes = self.factors[column.name].codes
+                return np.where(codes < 0, np.nan, column.own_scores[codes])
+            values = self.values[column.name].numbers()
             # Through a transform, the model sees ranks only.
-            return _ranks(values) if self.options.transformed(name) else values
+            return mid_ranks(values) if self.options.transformed(column.name) else values
 
-        discrete = [
-            each.name
-            for each in self.schema
-            if each.is_discrete and (each.name not in numeric or each.n_values <= MOST_VALUES)
-        ]
-        n_levels = {name: len(self.factors[name].levels) for name in discrete}
         sample = Sample(
-            {name: numbers(name)[some] for name in numeric},
+            {name: numbers(column)[some] for name, column in numeric.items()},
             {name: self.factors[name].codes[some] for name in discrete},
-            n_levels,
+            discrete,
             leave_out,
+            self._undeclared(),
         )
-        every = WholeColumns(
-            lambda name: numbers(name)[whole], lambda name: self.factors[name].codes[whole]
-        )
-        names = SampledNames(list(numeric), list(discrete))
-        self.findings += dependence_findings(names, sample, every, n_levels)
+        self.findings += dependence_findings(sample)
+
+    def _compared(self) -> tuple[dict[str, Column], dict[str, int]]:
+        """Return columns that are compared as numbers, and numbers of levels of those with few."""
+        numeric = {each.name: each for each in self.schema if each.node_kind.is_numeric}
+        few_values = (c for c in self.schema if c.name not in numeric or c.n_values <= MOST_VALUES)
+        discrete = {c.name: len(self.factors[c.name].levels) for c in few_values if c.is_discrete}
+        return numeric, discrete
+
+    def _undeclared(self) -> list[str]:
+        """Return continuous columns that are so by inference, and are not transformed."""
+        names = [c.name for c in self.schema if c.kind == "continuous"]
+        return [n for n in names if n not in self.options.kinds and not self.options.transformed(n)]
 
     def _column(self, values: Values, kind: Kind) -> Column:
         name = values.name
@@ -671,12 +671,3 @@ class Inspection:
 
 def _has_error(findings: Iterable[Finding]) -> bool:
     return any(finding.severity == "error" for finding in findings)
-
-
-def _ranks(numbers: Floats) -> Floats:
-    """Return mid-ranks, NaN where a value is missing."""
-    distinct, where, counts = np.unique(
-        numbers, return_inverse=True, return_counts=True, equal_nan=True
-    )
-    ranks = np.cumsum(counts) - counts / 2
-    return np.where(np.isnan(numbers), np.nan, ranks[where])
