@@ -28,6 +28,7 @@ __all__ = [
     "column_options",
     "fit_options",
     "fitted_model",
+    "pairs_of",
     "read_any",
     "read_columns",
     "with_per_node",
@@ -324,14 +325,17 @@ def fit_options(args: Namespace, frame: Frame) -> dict[str, Any]:
     options["covariates"] = listed(args.covariates) or None
     options["moderators"] = listed(args.moderators) or None
     for name in ("require", "forbid"):
-        known = set(frame.names)
-        wanted = f"--{name} takes two column names as A:B."
-        pairs = cut_items(getattr(args, name), ":", wanted, before=known, after=known)
-        options[name] = pairs or None
+        options[name] = pairs_of(args, name, frame)
     for name in ("lam", "refit"):
         if hasattr(args, name):
             options[name] = getattr(args, name)
     return options
+
+
+def pairs_of(args: Namespace, name: str, frame: Frame) -> list[tuple[str, str]] | None:
+    """Return the pairs of columns that an option names; None for none."""
+    known, wanted = set(frame.names), f"--{name} takes two column names as A:B."
+    return cut_items(getattr(args, name), ":", wanted, before=known, after=known) or None
 
 
 def chosen_criterion(args: Namespace) -> str:

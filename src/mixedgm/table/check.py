@@ -61,6 +61,13 @@ from mixedgm.table.missing import Missing, check_missing, present_rows, read_wei
 from mixedgm.table.numbers import ArrayNumbers, Numbers
 from mixedgm.table.read import Frame, as_frame
 from mixedgm.table.schema import Column, Kind, LeftOut, Level, Role, Schema, described, types_line
+from mixedgm.table.structural_gaps import (
+    StructuralGap,
+    gap_counts,
+    gap_findings,
+    named_pairs,
+    structural_gaps,
+)
 from mixedgm.table.values import Factor, Values, read_values
 
 __all__ = [
@@ -80,6 +87,7 @@ Declared = str | Ordinal | Count
 TypesArg = Mapping[Any, Declared] | Sequence[Declared | None] | Schema | None
 TransformArg = Mapping[Any, str | None] | str | None
 MissingArg = Literal["error", "drop", "model"]
+PairsArg = Sequence[tuple[Any, Any]] | None
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
@@ -148,6 +156,7 @@ def check_table(
     covariates: Sequence[Any] | str | None = None,
     missing: MissingArg = "error",
     sample_weight: ArrayLike | None = None,
+    forbid: PairsArg = None,
 ) -> Checked:
     """Look at a table and collect everything that is wrong or worth knowing.
 
@@ -168,6 +177,8 @@ def check_table(
         What to do about missing values: refuse them, drop their rows, or model them.
     sample_weight : array of shape (n,), optional
         Frequencies of the rows.
+    forbid : list of pairs of names, optional
+        Pairs that have no edge. A column may then be missing where the other has certain values.
 
     Returns
     -------
@@ -190,6 +201,7 @@ def check_table(
         "covariates": covariates,
         "missing": missing,
         "sample_weight": sample_weight,
+        "forbid": forbid,
     }
     reader = parts_of(X)
     return check_whole(X, **how) if reader is None else check_parts(reader, **how)
@@ -203,6 +215,7 @@ def check_whole(
     covariates: Sequence[Any] | str | None = None,
     missing: MissingArg = "error",
     sample_weight: ArrayLike | None = None,
+    forbid: PairsArg = None,
 ) -> Checked:
     """Check a table whose rows are all in memory; see `check_table`."""
     if missing not in get_args(MissingArg):
@@ -225,11 +238,11 @@ def check_whole(
         gap = check_missing(
             columns.gaps(), weights, missing, learning=True, covariates=options.covariates
         )
-    findings += gap.findings
     if frame.n_rows > 1 and (weights is None or np.count_nonzero(weights) > 1):
         columns.decide(gap.empty)
         columns.compare_complete(gap)
         columns.look_for_dependence(gap.leave_out)
+    findings += columns.gap_findings(gap, missing, forbid)
     if columns.left_out and not columns.values:
         names = [column.name for column in columns.left_out]
         what = f"no column is left to model: {few(names)} left out"
@@ -636,6 +649,46 @@ class Inspection:
             self._undeclared(),
         )
         self.findings += dependence_findings(sample)
+
+    def gap_findings(self, gap: Missing, missing: str, forbid: PairsArg) -> list[Finding]:
+        """Return findings about missing values, those that another column decides about last."""
+        told = named_pairs(forbid)
+        found = [each for each in self._structural_gaps() if each.pair not in told]
+        fills = {each.column: self._fill(each.column) for each in found}
+        structural = gap_findings(found, fills, self.frame.library, missing)
+        return [*gap.all_findings(fills), *structural]
+
+    def _structural_gaps(self) -> list[StructuralGap]:
+        """Find columns that are missing where another has certain values."""
+        rows = np.arange(self.frame.n_rows)
+        rows = rows if self.present is None else rows[self.present]
+        levels = self._few_levels()
+
+        def raw(name: str) -> NDArray[Any]:
+            return self.factors[name].codes if name in levels else self.values[name].numbers()
+
+        def counts(by: str, column: str, marks: Sequence[Any] | None) -> NDArray[np.int64]:
+            size = len(levels[by]) if marks is None else len(marks) + 1
+            values = raw(column)[rows]
+            gap = values < 0 if column in levels else np.isnan(values)
+            return gap_counts(raw(by)[rows], marks, size, gap)
+
+        some = rows[sample_positions(len(rows), len(self.schema))]
+        return structural_gaps({c.name: raw(c.name)[some] for c in self.schema}, levels, counts)
+
+    def _few_levels(self) -> dict[str, tuple[Level, ...]]:
+        """Return the levels of columns with few; those of others are compared as numbers."""
+        few_values = (c for c in self.schema if c.has_levels or c.n_values <= MOST_VALUES)
+        return {c.name: self.factors[c.name].levels for c in few_values if c.is_discrete}
+
+    def _fill(self, name: str) -> str:
+        """Return what could stand in the gaps of a column: "level", "zero" or nothing."""
+        column = next(each for each in self.schema if each.name == name)
+        if column.is_discrete:
+            return "level"
+        numbers = self._numbers(self.values[name])
+        # Five values besides zero are what a hurdle column needs.
+        return "" if numbers.share(0.0) or numbers.distinct(4) is not None else "zero"
 
     def _compared(self) -> tuple[dict[str, Column], dict[str, int]]:
         """Return columns that are compared as numbers, and numbers of levels of those with few."""

@@ -25,6 +25,7 @@ from mixedgm.table.check import (
     Checked,
     ColumnOptions,
     Inspection,
+    PairsArg,
     TransformArg,
     TypesArg,
     raise_or_warn,
@@ -56,6 +57,7 @@ from mixedgm.table.part_numbers import PartedNumbers
 from mixedgm.table.read import Frame, as_frame, without_column
 from mixedgm.table.schema import Column, Level, Schema, drop_line
 from mixedgm.table.sources import Source, is_dask, part_names, rows_at_once, source_of
+from mixedgm.table.structural_gaps import StructuralGap, gap_counts, structural_gaps
 from mixedgm.table.values import Factor, Values, as_levels
 
 __all__ = ["PartedDesign", "Reader", "learn_parts", "read_locally"]
@@ -270,6 +272,7 @@ def learn_parts(
     covariates: Sequence[Any] | str | None = None,
     missing: str = "error",
     sample_weight: ArrayLike | str | None = None,
+    forbid: PairsArg = None,
 ) -> tuple[PartedDesign, tuple[Finding, ...]]:
     """Infer the schema of a table in parts and encode the parts by it.
 
@@ -290,6 +293,7 @@ def learn_parts(
         covariates=covariates,
         missing=missing,
         sample_weight=sample_weight,
+        forbid=forbid,
     )
     raise_or_warn(checked.findings)
     return checked.design(), checked.findings
@@ -385,6 +389,7 @@ def check_parts(
     covariates: Sequence[Any] | str | None = None,
     missing: str = "error",
     sample_weight: ArrayLike | str | None = None,
+    forbid: PairsArg = None,
     most_levels: int = MOST_LEVELS,
 ) -> CheckedParts:
     """Look at a table in parts and collect everything that is wrong or worth knowing.
@@ -420,11 +425,11 @@ def check_parts(
     inspection = PartedInspection(frame, options, read, plan)
     inspection.read()
     gap = inspection.missing(missing)
-    findings += gap.findings
     if inspection.n_rows > 1:
         inspection.decide(gap.empty)
         inspection.compare_complete(gap)
         inspection.look_for_dependence(gap.leave_out)
+    findings += inspection.gap_findings(gap, missing, forbid)
     n_kept = gap.n_kept if gap.dropped else inspection.n_rows
     long = effort(inspection.schema, n_kept, n_threads=n_workers(None)).finding
     findings += [] if long is None else [long]
@@ -635,10 +640,10 @@ class PartedInspection(Inspection):
         n_kept = int(by_last[0])
         n_usable = n_rows - (int(n_nothing) if len(ranked) == len(names) else 0)
         of_rows = (n_rows - n_kept, n_kept, n_usable)
-        findings.append(gap_finding(ranked, of_rows, missing, True, (leave_out, n_then)))
+        about = partial(gap_finding, ranked, of_rows, missing, True, (leave_out, n_then))
         dropped = missing == "drop"
         gaps = {name: np.zeros(0, dtype=np.uint8) for name in ranked}
-        return _PartedMissing(None, tuple(findings), empty, leave_out, dropped, gaps, n_kept)
+        return _PartedMissing(None, tuple(findings), empty, leave_out, dropped, gaps, about, n_kept)
 
     def compare_complete(self, gap: Missing) -> None:
         """Find columns and levels that vary in the table, but not in its complete rows."""
@@ -683,14 +688,31 @@ class PartedInspection(Inspection):
             return
         numeric, discrete = self._compared()
         view = _Decoded(numeric, {c.name: self._levels(c) for c in self.schema if c.is_discrete})
-        positions = sample_positions(self.n_rows, len(self.schema))
-        ends = np.cumsum([0, *(part.n_rows for part in self.summaries)])
-        cuts = np.searchsorted(positions, ends)
-        each = [positions[a:b] - start for (a, b), start in zip(pairwise(cuts), ends, strict=False)]
         # The sample stays where the parts are.
         found = partial(_sample_findings, discrete, leave_out, self._undeclared())
         names = list(numeric), list(discrete)
-        self.findings += self.parts.combined(found, _piece, view, *names, each=each)
+        self.findings += self.parts.combined(found, _piece, view, *names, each=self._some())
+
+    def _some(self) -> list[NDArray[np.intp]]:
+        """Return the positions of a sample of the rows, by part."""
+        positions = sample_positions(self.n_rows, len(self.schema))
+        ends = np.cumsum([0, *(part.n_rows for part in self.summaries)])
+        cuts = np.searchsorted(positions, ends)
+        return [positions[a:b] - at for (a, b), at in zip(pairwise(cuts), ends, strict=False)]
+
+    def _structural_gaps(self) -> list[StructuralGap]:
+        """Find columns that are missing where another has certain values."""
+        names = [column.name for column in self.schema]
+        if not names or not any(self.columns[name].n_missing for name in names):
+            return []
+        levels = self._few_levels()
+        sample = self.parts.combined(_put_together, _raw_piece, names, levels, each=self._some())
+
+        def counts(by: str, column: str, marks: Sequence[Any] | None) -> NDArray[np.int64]:
+            (total,) = self.parts.total(_gap_counts, by, column, marks, levels.get(by))
+            return np.asarray(total)
+
+        return structural_gaps(sample, levels, counts)
 
     def _levels(self, column: Column) -> Sequence[Level] | None:
         return self.factors[column.name].levels if column.has_levels else None
@@ -751,6 +773,34 @@ def _gaps_where(
     return (np.array([np.count_nonzero(part.missing(name) & vary) for name in gaps], dtype=int),)
 
 
+def _raw(part: RawPart, name: str, levels: Sequence[Level] | None) -> NDArray[Any]:
+    return part.numbers(name) if levels is None else part.codes(name, levels)
+
+
+def _raw_piece(
+    part: RawPart,
+    names: Sequence[str],
+    levels: Mapping[str, Sequence[Level]],
+    positions: NDArray[np.intp],
+) -> dict[str, NDArray[Any]]:
+    return {name: _raw(part, name, levels.get(name))[positions] for name in names}
+
+
+def _put_together(pieces: list[dict[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
+    return {name: np.concatenate([piece[name] for piece in pieces]) for name in pieces[0]}
+
+
+def _gap_counts(
+    part: RawPart,
+    by: str,
+    column: str,
+    marks: Sequence[Any] | None,
+    levels: Sequence[Level] | None,
+) -> Sums:
+    size = len(levels) if levels is not None else len(marks or ()) + 1
+    return (gap_counts(_raw(part, by, levels), marks, size, part.missing(column)),)
+
+
 @dataclass(frozen=True, eq=False)
 class _Decoded:
     """How columns of a part are compared with each other."""
@@ -791,8 +841,5 @@ def _sample_findings(
     undeclared: Sequence[str],
     pieces: list[tuple[dict[str, Any], dict[str, Any]]],
 ) -> list[Finding]:
-    numbers, codes = (
-        {name: np.concatenate([piece[k][name] for piece in pieces]) for name in pieces[0][k]}
-        for k in (0, 1)
-    )
+    numbers, codes = (_put_together([piece[k] for piece in pieces]) for k in (0, 1))
     return dependence_findings(Sample(numbers, codes, n_levels, sparse, undeclared))
