@@ -418,6 +418,7 @@ def test_numbers_that_determine_each_other_have_no_bound(loss):
     assert Model(lam=0.05, loss=loss).fit(frame).converged_
 
 
+@pytest.mark.filterwarnings("ignore:'z' follows from 'x'")
 def test_a_number_that_is_nearly_determined_has_a_bound():
     """One per mille of its variance is left, in 120 rows: a large precision, but a sure one."""
     rng = np.random.default_rng(0)

@@ -23,6 +23,7 @@ __all__ = ["Console", "in_options"]
 _TYPE = r'"((?:[^"\\]|\\.)*)": "(\w+)"'
 _TYPES = re.compile(rf"types=\{{({_TYPE}(?:, {_TYPE})*)\}}")
 _DECLARED = re.compile(r'types=\{"((?:[^"\\]|\\.)*)": mg\.(Ordinal|Count)\((\w+)=(.*?)\)\}')
+_ALL_TYPES = re.compile(r'types="(\w+)"')
 _LEAVE_OUT = re.compile(r"leave columns? ('[^']*'(?:, '[^']*')*) out")
 _TRANSFORM = re.compile(r'transforms=(\{".*?"nonparanormal"\}|"nonparanormal")')
 _TO_NUMBERS = re.compile(r"table(?:\[.*?\])? = .*? (?=turns it into numbers)")
@@ -219,6 +220,8 @@ def in_options(text: str) -> str:
     'To change it: --types stage=categorical'
     >>> in_options('To change it: types={"visits": "count", "falls": "count"}')
     'To change it: --types visits=count,falls=count'
+    >>> in_options('To change it: types="ordinal"')
+    'To change it: --types ordinal'
     >>> in_options('To fix: types={"pain": mg.Ordinal(levels=["mild", "severe"])}')
     'To fix: --levels pain=mild,severe'
     >>> in_options('To fix: missing="drop" drops the row')
@@ -237,6 +240,7 @@ def in_options(text: str) -> str:
     "give a value of 'age', too: --given age=VALUE"
     """
     text = _TYPES.sub(lambda match: f"--types {shlex.quote(_kinds(match[1]))}", text)
+    text = _ALL_TYPES.sub(r"--types \1", text)
     text = _ZERO_TERMS.sub(lambda match: f"--zero-term {shlex.quote(_names(match[0]))}", text)
     text = _DECLARED.sub(_declared, text)
     text = _PAIRS.sub(lambda match: f"--{match[1]} {shlex.quote(_pairs(match[2]))}", text)

@@ -36,6 +36,7 @@ __all__ = [
 ]
 
 _TRANSFORMS = ("nonparanormal", "nonparanormal-extrapolated")
+_SHORT_KINDS = ("ordinal", "categorical", "continuous")
 _OPTION_OF = {
     "levels": "--levels",
     "scores": "--level-scores",
@@ -64,7 +65,8 @@ def add_columns(parser: ArgumentParser) -> None:
         "--types",
         "NAME=KIND,...",
         "kinds that differ from what `mixedgm check` shows: continuous, hurdle, ordinal, count or "
-        "categorical",
+        "categorical; 'ordinal', 'categorical' or 'continuous' alone is for all numbers with 3 to "
+        "10 distinct values",
     )
     text = "an ordinal column with its levels, from the lowest to the highest"
     add_list(group, "--levels", "NAME=A,B,...", text)
@@ -261,7 +263,15 @@ def column_options(args: Namespace) -> dict[str, Any]:
         wanted = "--transform takes NAME=nonparanormal."
         by_name = cut_items(args.transform, "=", wanted, last=True)
         transform = {name: None if how == "none" else how for name, how in by_name}
-    return {"types": _types(args) or None, "transforms": transform or None, "missing": args.missing}
+    kinds = listed(args.types)
+    types: Any = kinds[0] if kinds and kinds[0] in _SHORT_KINDS else _types(args) or None
+    others = (args.levels, args.level_scores, args.thresholds, args.largest, args.zero_term)
+    if isinstance(types, str) and (len(kinds) > 1 or any(others)):
+        wanted = "is for all columns with few values, and has no other kinds beside it"
+        raise ParameterError(
+            f"--types {types} {wanted}; name the columns: --types NAME={types},..."
+        )
+    return {"types": types, "transforms": transform or None, "missing": args.missing}
 
 
 def _types(args: Namespace) -> dict[str, Any]:

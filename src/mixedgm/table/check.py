@@ -44,6 +44,8 @@ from mixedgm.table.column_checks import (
     order_findings,
     shape_findings,
     shape_of,
+    short_finding,
+    short_values,
     spread_finding,
     text_finding,
 )
@@ -84,7 +86,7 @@ __all__ = [
 ]
 
 Declared = str | Ordinal | Count
-TypesArg = Mapping[Any, Declared] | Sequence[Declared | None] | Schema | None
+TypesArg = Mapping[Any, Declared] | Sequence[Declared | None] | Schema | str | None
 TransformArg = Mapping[Any, str | None] | str | None
 MissingArg = Literal["error", "drop", "model"]
 PairsArg = Sequence[tuple[Any, Any]] | None
@@ -93,6 +95,7 @@ Mask = NDArray[np.bool_]
 
 # Name of a transform -> whether values come back from beyond the range of the data.
 _TRANSFORMS = {"nonparanormal": False, "nonparanormal-extrapolated": True}
+_SHORT_KINDS = ("ordinal", "categorical", "continuous")
 _KINDS_WANTED = (
     "'continuous', 'hurdle', 'ordinal', 'count' or 'categorical', "
     "or mg.Ordinal(...) or mg.Count(...)"
@@ -164,11 +167,12 @@ def check_table(
     ----------
     X : data frame, 2-D array or path
         The table; or one in parts, as for `MixedGraphicalModel.fit`.
-    types : mapping, sequence or Schema, optional
+    types : mapping, sequence, Schema or str, optional
         Kinds that override inference: "continuous", "hurdle" (a number with a spike at zero),
         "ordinal", "count" or "categorical" by column, or `Ordinal` and `Count` with options; a
         schema, such as that of another checked table, gives the kinds of its columns and their
-        levels.
+        levels. ``types="ordinal"`` ("categorical", "continuous") is for all numbers with 3 to 10
+        distinct values.
     transforms : "nonparanormal" or mapping, optional
         For all continuous columns, or by column.
     covariates : sequence of names, optional
@@ -328,6 +332,7 @@ class ColumnOptions:
     covariates: frozenset[str]
     declared: Mapping[str, Column] = field(default_factory=dict)  # by a schema, with all values
     left_out: Mapping[str, str] = field(default_factory=dict)  # by a schema as `types`, and why
+    short: Kind | None = None  # the kind of all columns with few values that are numbers
 
     def transformed(self, name: str) -> bool:
         """Return whether a continuous column is to be transformed."""
@@ -384,13 +389,15 @@ def resolve_options(
     declared = {c.name: c for c in known.columns if c.is_discrete and c.name in kinds}
     for_all = transforms if isinstance(transforms, str) and transforms in _TRANSFORMS else None
     left_out = {each.name: each.reason for each in known.left_out if each.name in frame.positions}
-    return ColumnOptions(kinds, wishes, by_column, for_all, roles, declared, left_out), findings
+    short = cast(Kind, types) if isinstance(types, str) and types in _SHORT_KINDS else None
+    by_schema = declared, left_out, short
+    return ColumnOptions(kinds, wishes, by_column, for_all, roles, *by_schema), findings
 
 
 def _type_items(
     frame: Frame, types: TypesArg, findings: list[Finding]
 ) -> list[tuple[object, object]]:
-    if types is None:
+    if types is None or (isinstance(types, str) and types in _SHORT_KINDS):
         return []
     if isinstance(types, Schema):
         return [(column.name, declaration(column)) for column in types.columns]
@@ -399,7 +406,10 @@ def _type_items(
     listed = isinstance(types, Collection) and not isinstance(types, str)
     if not listed or len(types) != len(frame.names):
         got = f"{len(types)} entries" if listed else quoted(types)
-        wanted = f"a dictionary by column, a schema, or a list of {len(frame.names)} kinds"
+        wanted = (
+            f"a dictionary by column, a schema, a list of {len(frame.names)} kinds, or 'ordinal', "
+            "'categorical' or 'continuous' for all numbers with 3 to 10 distinct values"
+        )
         findings.append(Finding(None, f"types must be {wanted}. Got {got} instead", ""))
         return []
     return [(name, kind) for name, kind in zip(frame.names, types, strict=True) if kind is not None]
@@ -437,6 +447,7 @@ class Inspection:
         self.schema: list[Column] = []
         self.left_out: list[LeftOut] = []
         self.shapes: list[Shape] = []
+        self.short: dict[str, Floats] = {}  # few values of numbers that nothing is said about
 
     def read(self) -> None:
         """Find the family of each column, and the codes of those that have levels."""
@@ -525,6 +536,8 @@ class Inspection:
             self.findings += findings
             if not _has_error(findings):
                 self.schema.append(self._column(values, kind))
+        about_short = short_finding(self.short)
+        self.findings += [] if about_short is None else [about_short]
 
     def _level_findings(self, name: str) -> list[Finding]:
         factor, wish = self.factors[name], self.options.wishes.get(name)
@@ -554,7 +567,12 @@ class Inspection:
         if finding is not None:
             findings.append(finding)
             return declared or "continuous"
-        kind, finding = (declared, None) if declared else kind_of_numbers(values, numbers)
+        short = None if declared else short_values(numbers)
+        if short is not None:
+            kind = self.options.short or "continuous"
+            self.short |= {} if self.options.short else {name: short}
+        else:
+            kind, finding = (declared, None) if declared else kind_of_numbers(values, numbers)
         if kind == "count":
             findings += self._set_counts(values, numbers)
         elif KINDS[kind].has_spike:
@@ -564,7 +582,8 @@ class Inspection:
         elif KINDS[kind].has_levels:
             self._set_factor(values)
         elif not self.options.transformed(name):
-            if name not in self.options.transforms:  # None there: the user wants no transform
+            # None in transforms: the user wants no transform.
+            if name not in self.options.transforms and short is None:
                 shape = shape_of(name, numbers, settled=bool(declared or finding))
                 self.shapes += [] if shape is None else [shape]
             finding = closeness_finding(name, numbers) or finding  # ranks need no precision

@@ -167,7 +167,8 @@ def _where_missing(counts: Counts, *, loose: bool = False) -> Mask | None:
     (present, missing), (known, gaps) = counts[where].sum(axis=0), counts[~where].sum(axis=0)
     inside, elsewhere = present + missing, known + gaps
     fewest = _ROWS_PER_LEVEL if loose else _FEWEST_ROWS
-    if min(inside, elsewhere) < fewest or gaps > _ELSEWHERE * elsewhere:
+    both = known - counts[0, 0]  # rows that have both columns
+    if min(inside, both) < fewest or gaps > _ELSEWHERE * elsewhere:
         return None
     if present > (2 if loose else 1) * _PRESENT * inside + (1 if loose else 0):
         return None

@@ -148,6 +148,9 @@ def test_gaps_at_random_and_few_rows_are_no_finding():
         frame["many"] = rng.choice([f"k{k}" for k in range(40)], N)
         frame = frame.mask(rng.random(frame.shape) < rng.choice([0.02, 0.3, 0.6]))
         assert structural(frame) == []
+    halves = frame[["x"]].assign(y=np.where(np.arange(N) % 2, frame["x"] + 1, np.nan))
+    halves.loc[1::2, "x"] = np.nan  # no row has both
+    assert structural(halves) == []
     small = deaths().head(30)
     assert (small["died"] == 1).sum() < 20
     assert structural(small) == []
