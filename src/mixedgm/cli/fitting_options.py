@@ -36,7 +36,6 @@ __all__ = [
 ]
 
 _TRANSFORMS = ("nonparanormal", "nonparanormal-extrapolated")
-_SHORT_KINDS = ("ordinal", "categorical", "continuous")
 _OPTION_OF = {
     "levels": "--levels",
     "scores": "--level-scores",
@@ -263,8 +262,10 @@ def column_options(args: Namespace) -> dict[str, Any]:
         wanted = "--transform takes NAME=nonparanormal."
         by_name = cut_items(args.transform, "=", wanted, last=True)
         transform = {name: None if how == "none" else how for name, how in by_name}
+    from mixedgm.table.check import KINDS_OF_FEW_VALUES
+
     kinds = listed(args.types)
-    types: Any = kinds[0] if kinds and kinds[0] in _SHORT_KINDS else _types(args) or None
+    types: Any = kinds[0] if kinds and kinds[0] in KINDS_OF_FEW_VALUES else _types(args) or None
     others = (args.levels, args.level_scores, args.thresholds, args.largest, args.zero_term)
     if isinstance(types, str) and (len(kinds) > 1 or any(others)):
         wanted = "is for all columns with few values, and has no other kinds beside it"

@@ -95,7 +95,8 @@ Mask = NDArray[np.bool_]
 
 # Name of a transform -> whether values come back from beyond the range of the data.
 _TRANSFORMS = {"nonparanormal": False, "nonparanormal-extrapolated": True}
-_SHORT_KINDS = ("ordinal", "categorical", "continuous")
+KINDS_OF_FEW_VALUES: tuple[Kind, ...] = ("ordinal", "categorical", "continuous")
+"""Of all numbers with few values, by one word in `types`."""
 _KINDS_WANTED = (
     "'continuous', 'hurdle', 'ordinal', 'count' or 'categorical', "
     "or mg.Ordinal(...) or mg.Count(...)"
@@ -389,7 +390,7 @@ def resolve_options(
     declared = {c.name: c for c in known.columns if c.is_discrete and c.name in kinds}
     for_all = transforms if isinstance(transforms, str) and transforms in _TRANSFORMS else None
     left_out = {each.name: each.reason for each in known.left_out if each.name in frame.positions}
-    short = cast(Kind, types) if isinstance(types, str) and types in _SHORT_KINDS else None
+    short = types if isinstance(types, str) and types in KINDS_OF_FEW_VALUES else None
     by_schema = declared, left_out, short
     return ColumnOptions(kinds, wishes, by_column, for_all, roles, *by_schema), findings
 
@@ -397,7 +398,7 @@ def resolve_options(
 def _type_items(
     frame: Frame, types: TypesArg, findings: list[Finding]
 ) -> list[tuple[object, object]]:
-    if types is None or (isinstance(types, str) and types in _SHORT_KINDS):
+    if types is None or (isinstance(types, str) and types in KINDS_OF_FEW_VALUES):
         return []
     if isinstance(types, Schema):
         return [(column.name, declaration(column)) for column in types.columns]
@@ -671,6 +672,8 @@ class Inspection:
 
     def gap_findings(self, gap: Missing, missing: str, forbid: PairsArg) -> list[Finding]:
         """Return findings about missing values, those that another column decides about last."""
+        if not gap.gaps:
+            return gap.all_findings()
         told = named_pairs(forbid)
         found = [each for each in self._structural_gaps() if each.pair not in told]
         fills = {each.column: self._fill(each.column) for each in found}

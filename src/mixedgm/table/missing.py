@@ -392,7 +392,7 @@ def _modelled(
         )
         findings.append(Finding(None, what, "", "warning"))
     findings += _never_together(there)
-    return Missing(keep, tuple(findings), tuple(empty))
+    return Missing(keep, tuple(findings), tuple(empty), gaps=packed)
 
 
 FEW_KNOWN = 30

@@ -703,7 +703,7 @@ class PartedInspection(Inspection):
     def _structural_gaps(self) -> list[StructuralGap]:
         """Find columns that are missing where another has certain values."""
         names = [column.name for column in self.schema]
-        if not names or not any(self.columns[name].n_missing for name in names):
+        if not names:
             return []
         levels = self._few_levels()
         sample = self.parts.combined(_put_together, _raw_piece, names, levels, each=self._some())
