@@ -437,6 +437,7 @@ def _how(options: Options, sample_weight: ArrayLike | str | None) -> dict[str, A
         "transforms": options.transforms,
         "covariates": options.all_covariates,
         "sample_weight": sample_weight,
+        "forbid": options.forbid,
     }
 
 

@@ -157,7 +157,7 @@ def _findings(frame: Any, settings: Mapping[str, Any], sample_weight: Any) -> tu
     from mixedgm.table.check import check_table
 
     covariates = [*(settings.get("covariates") or ()), *(settings.get("moderators") or ())]
-    known = ("types", "transforms", "missing")
+    known = ("types", "transforms", "missing", "forbid")
     options = {name: settings[name] for name in known if settings.get(name) is not None}
     try:
         return check_table(

@@ -14,6 +14,7 @@ from mixedgm.printable import few, number_of, quoted, rows
 from mixedgm.table.check import (
     Checked,
     MissingArg,
+    PairsArg,
     TransformArg,
     TypesArg,
     check_whole,
@@ -117,6 +118,7 @@ def learn(
     covariates: Sequence[Any] | str | None = None,
     missing: MissingArg = "error",
     sample_weight: ArrayLike | None = None,
+    forbid: PairsArg = None,
 ) -> tuple[Design, tuple[Finding, ...]]:
     """Infer the schema of a table and encode the table by it.
 
@@ -136,6 +138,7 @@ def learn(
         covariates=covariates,
         missing=missing,
         sample_weight=sample_weight,
+        forbid=forbid,
     )
     schema, matched = learnt(checked)
     return design_of(schema, matched), checked.findings
@@ -324,7 +327,7 @@ def match(
                 problem = size_finding(column.name, in_use)
         findings += [] if problem is None else [problem]
     gap = check_missing(gaps.items(), weights, missing, learning=False)
-    findings += gap.findings
+    findings += gap.all_findings()
     return Matched(tuple(findings), values, codes, gap.keep, gap.kept(weights), frame.n_rows)
 
 

@@ -8,12 +8,21 @@ from mixedgm.cli.console import Console, in_options
 from mixedgm.cli.fitting_options import (
     add_columns,
     column_options,
+    pairs_of,
     read_any,
     read_columns,
     refuse_column_options,
 )
 from mixedgm.cli.model_options import add_model
-from mixedgm.cli.options import add_jobs, add_number, add_quiet, add_result, add_seed, add_table
+from mixedgm.cli.options import (
+    add_jobs,
+    add_list,
+    add_number,
+    add_quiet,
+    add_result,
+    add_seed,
+    add_table,
+)
 from mixedgm.cli.output import check_output, columns_of, deliver
 from mixedgm.errors import ParameterError, finding_lines
 from mixedgm.printable import number_of, rows
@@ -46,6 +55,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_model(parser, nargs="?")
     add_table(parser)
     add_columns(parser)
+    add_list(parser, "--forbid", "A:B,...", "edges that may not be there, as for `mixedgm fit`")
     group = parser.add_argument_group("does the model fit")
     text = "judge the model with its own parameters, shrunken or from other rows; no refit"
     group.add_argument("--as-is", action="store_true", help=text)
@@ -100,7 +110,8 @@ def _check_table(args: Namespace, console: Console) -> int:
     from mixedgm.table import check_table
 
     table, frame, weights = read_any(args)
-    checked = check_table(table, sample_weight=weights, **column_options(args))
+    forbid = pairs_of(args, "forbid", frame)
+    checked = check_table(table, sample_weight=weights, forbid=forbid, **column_options(args))
     n_rows, n_columns = checked.frame.n_rows, len(frame.names)
     console.out(f"{rows(n_rows)}, {number_of(n_columns, 'column')}\n")
     if checked.schema.columns:
