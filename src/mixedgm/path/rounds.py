@@ -333,9 +333,10 @@ class Incomplete:
         weights = self.gaps.weights
         return float(len(rows)) if weights is None else float(weights[rows].sum())
 
-    def held_out_loss(self, rows: Ints, params: Params) -> float:
+    def held_out_loss(self, rows: Ints, params: Params, n_observed: float) -> float:
         """Mean negative log likelihood of the observed cells of some rows, given the others there.
 
+        A level that none of the `n_observed` rows of the fit had counts half a row.
         Over completions by the model itself, the mean of 1 / p of a cell given all others is 1 / p
         given those that are observed.
         """
@@ -343,7 +344,7 @@ class Incomplete:
         design = self.completer.of(gaps).completed(params)
         assert design.row is not None
         assert design.weights is not None
-        losses = cell_losses(params, design.numbers, design.codes, gaps.n_rows)
+        losses = cell_losses(params, design.numbers, design.codes, n_observed)
         order = np.argsort(design.row, kind="stable")
         starts = np.flatnonzero(np.diff(design.row[order], prepend=-1))
         losses, weights = losses[order], design.weights[order]
