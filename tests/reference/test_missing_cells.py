@@ -31,7 +31,7 @@ def fit(table, sample_weight=None, **options):
     types = {name: kind for name, kind in TYPES.items() if name in table}
     options = {"types": types, "missing": "model", "tol": 1e-9} | options
     model = mg.MixedGraphicalModel(**options).fit(table, sample_weight=sample_weight)
-    assert model.converged_
+    assert model.fitted_.report.solved
     return model
 
 
