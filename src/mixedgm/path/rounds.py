@@ -232,7 +232,7 @@ class Incomplete:
     def weak(self, start: Params | None = None, *, tol: float = 1e-2, most: int = 12) -> Settled:
         """A fit with little penalty: denser than any graph that is chosen."""
         _, task = self.at(start)
-        lam = task.layout.conditionals_at_most / np.sqrt(task.total_weight)
+        lam = task.smooth.terms_per_edge / np.sqrt(task.total_weight)
         lam = min(lam, 0.5 * task.lam_max) if task.lam_max > 0.0 else lam
         return self.settle(AtLam(lam, self.recipe), start, tol=tol * lam, most=most)
 
