@@ -214,3 +214,12 @@ def test_a_small_certificate_does_not_bound_how_far_the_optimum_is():
     rough, fine = (mg.MixedGraphicalModel(lam=0.0003, tol=tol).fit(x) for tol in (1e-5, 1e-11))
     assert rough.converged_
     assert rough.objective_ - fine.objective_ > 10.0 * rough.kkt_
+
+
+def test_the_report_states_the_error_of_draws(drawn, tmp_path):
+    drawn.report(tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    error = f"{drawn.fitted_.report.kkt_error:.1g}"
+    assert "Yes, up to the draws of the missing cells." in page
+    assert f"Monte Carlo error of the completions {error}" in page
+    assert "Not quite" not in page
