@@ -159,7 +159,7 @@ def fit_design(
     The rows are a whole table, or a resample of the one that `reference` describes.  The first lam
     starts from `start`, in the data's own units.  By default there is one thread and one worker,
     and Ctrl-C is passed on.  With `certify` the KKT number is computed once more, apart from the
-    solvers.  Nothing is warned about: `report.converged` and `path.converged` tell.
+    solvers.  Nothing is warned about: `report.solved` and `path.converged` tell.
     """
     runtime = runtime or Runtime(show=options.verbose > 0)
     recipe = options.recipe(design.schema)
@@ -257,10 +257,9 @@ def fit_gaps(
         n_rounds=found.n_rounds,
         drawn=incomplete.completer.has_draws,
     )
-    certificate = replace(fitted.report.certificate, kkt_error=found.kkt_error)
     report = replace(
         fitted.report,
-        certificate=certificate,
+        certificate=fitted.report.certificate.of_draws(found.kkt_error, options.tol),
         n_rows=gaps.n_rows,
         total_weight=gaps.total_weight,
         completion=completion,

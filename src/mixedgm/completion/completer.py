@@ -42,6 +42,8 @@ _STATES = 2**16
 """States that are written out at once in order to draw from them."""
 _SWEEPS = 50
 """Of the Gibbs chains whose ends are drawn where nothing else is possible."""
+_IMPOSSIBLE = -1e6
+"""Log weight of a level without rows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -411,11 +413,12 @@ def _centred(values: Floats, starts: Ints) -> NDArray[np.float32]:
 
 def _discrete_terms(density: ConditionalGaussian, codes: Codes) -> Floats:
     """(m,) what the states have by themselves."""
+    # Finite: of a level that the fit had no rows of, and that a row has, it cancels out.
+    bias = np.maximum(density.bias, _IMPOSSIBLE)
     if density.seen is None:
-        terms = level_terms(codes, density.level_start, density.bias, density.coupling)
-        return np.asarray(terms)
+        return np.asarray(level_terms(codes, density.level_start, bias, density.coupling))
     seen = density.seen.design_columns(np.zeros((len(codes), 0)), codes)
-    terms = density.bias[density.level_start[:-1] + codes].sum(axis=1)
+    terms = bias[density.level_start[:-1] + codes].sum(axis=1)
     return np.asarray(terms + 0.5 * ((seen @ density.coupling) * seen).sum(axis=1))
 
 

@@ -134,6 +134,9 @@ class MixedGraphicalModel(
     kkt_, objective_ : float
         Recomputed at `params_`, independently of the solver.
     converged_ : bool
+        Whether `kkt_` is known to be at most `tol`.  Where missing cells are completed by draws,
+        it is not if the Monte Carlo error of the draws exceeds `tol`, and
+        ``fitted_.report.solved`` tells whether `kkt_` is at these draws.
     n_iter_ : int
     path_ : Path
         None where `lam` gives one value per column.

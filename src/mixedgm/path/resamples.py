@@ -134,7 +134,8 @@ def _score_split(work: _Work, task: tuple[Split, End | None]) -> Record:
         rows = design.take(test)
         loss = np.array([path.held_out_loss(k, rows) for k in range(len(path))])
     else:
-        loss = np.array([design.held_out_loss(test, path.params(k)) for k in range(len(path))])
+        n = path.total_weight
+        loss = np.array([design.held_out_loss(test, path.params(k), n) for k in range(len(path))])
     return record | {"loss": loss}
 
 

@@ -232,7 +232,7 @@ class Incomplete:
     def weak(self, start: Params | None = None, *, tol: float = 1e-2, most: int = 12) -> Settled:
         """A fit with little penalty: denser than any graph that is chosen."""
         _, task = self.at(start)
-        lam = task.layout.conditionals_at_most / np.sqrt(task.total_weight)
+        lam = task.smooth.terms_per_edge / np.sqrt(task.total_weight)
         lam = min(lam, 0.5 * task.lam_max) if task.lam_max > 0.0 else lam
         return self.settle(AtLam(lam, self.recipe), start, tol=tol * lam, most=most)
 
@@ -333,9 +333,10 @@ class Incomplete:
         weights = self.gaps.weights
         return float(len(rows)) if weights is None else float(weights[rows].sum())
 
-    def held_out_loss(self, rows: Ints, params: Params) -> float:
+    def held_out_loss(self, rows: Ints, params: Params, n_observed: float) -> float:
         """Mean negative log likelihood of the observed cells of some rows, given the others there.
 
+        A level that none of the `n_observed` rows of the fit had counts half a row.
         Over completions by the model itself, the mean of 1 / p of a cell given all others is 1 / p
         given those that are observed.
         """
@@ -343,7 +344,7 @@ class Incomplete:
         design = self.completer.of(gaps).completed(params)
         assert design.row is not None
         assert design.weights is not None
-        losses = cell_losses(params, design.numbers, design.codes, gaps.n_rows)
+        losses = cell_losses(params, design.numbers, design.codes, n_observed)
         order = np.argsort(design.row, kind="stable")
         starts = np.flatnonzero(np.diff(design.row[order], prepend=-1))
         losses, weights = losses[order], design.weights[order]

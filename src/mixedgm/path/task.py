@@ -149,14 +149,22 @@ class Task:
         return self.smooth.layout
 
     @property
+    def log_units(self) -> Floats:
+        """(n_real,) log standard deviation of every number that is predicted, else zero."""
+        nodes = self.layout.nodes
+        there = self.layout.is_target[: nodes.n_real]
+        return np.where(there, np.log(self.units.scale[nodes.real_columns]), 0.0)
+
+    @property
     def log_jacobian(self) -> float:
-        """Objective in the data's own units minus objective in standardised units."""
-        nodes, units = self.layout.nodes, self.units
-        total = np.log(units.scale[self.layout.gaussian_targets]).sum()
-        for j, column in enumerate(nodes.spiked_terms[1].tolist()):
-            if self.layout.is_target[nodes.n_gaussian + j]:
-                total += units.centre[column] * np.log(units.scale[column + 1])
-        return float(total)
+        """Objective in the data's own units minus objective in standardised units.
+
+        The density of a number has its unit, and the probability of a zero has none.
+        """
+        nodes = self.layout.nodes
+        share = np.ones(nodes.n_real)
+        share[nodes.n_gaussian :] = self.units.centre[nodes.spiked_terms[1]]
+        return float(share @ self.log_units)
 
     def certificate(self, solution: Solution) -> Certificate:
         """The certificate of a solution, with the objective in the data's own units."""

@@ -342,7 +342,7 @@ def _check_same_table(plan: ResamplingPlan, fitted: FittedModel) -> None:
     """
     completion = fitted.report.completion
     drawn = fitted.report.loss == "likelihood-mc" or (completion is not None and completion.drawn)
-    if plan.options.lam is None or not fitted.report.converged or drawn:
+    if plan.options.lam is None or not fitted.report.solved or drawn:
         return
     record = fitted_record(plan, plan.design)
     columns = Layout.without_edges(fitted.schema.spans)
