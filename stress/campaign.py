@@ -14,6 +14,7 @@ MODULES = {
     "outputs": "stress.outputs",
     "dask": "stress.dask_workers",
     "command-lines": "stress.command_lines",
+    "studies": "stress.studies",
 }
 
 
