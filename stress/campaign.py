@@ -15,6 +15,8 @@ MODULES = {
     "dask": "stress.dask_workers",
     "command-lines": "stress.command_lines",
     "studies": "stress.studies",
+    "parts": "stress.parts",
+    "pooling": "stress.pooling",
 }
 
 

@@ -112,7 +112,7 @@ def _check_stability(found: Any) -> None:
     columns = by_name(found.stability())
     mean = numbers(columns, "mean")
     require(np.isnan(mean) | (np.abs(mean) <= 1.0 + 1e-9), "stability: no correlation")
-    shares = {name: 0 for name in columns["statistic"]}
+    shares = dict.fromkeys(columns["statistic"], 0)
     for name, count in zip(columns["statistic"], columns["n_resamples"], strict=True):
         shares[name] += count
     require([n == found.n_done for n in shares.values()], "stability: resamples are lost")
