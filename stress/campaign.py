@@ -17,6 +17,7 @@ MODULES = {
     "studies": "stress.studies",
     "parts": "stress.parts",
     "pooling": "stress.pooling",
+    "reports": "stress.reports",
 }
 
 

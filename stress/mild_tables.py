@@ -157,7 +157,7 @@ def _odd_count(rng: np.random.Generator, common: NDArray[np.float64]) -> Cells:
 def _odd_hurdle(rng: np.random.Generator, common: NDArray[np.float64]) -> Cells:
     cells, amounts = np.zeros(len(common)), np.exp(1.0 + 0.4 * rng.normal(size=len(common)))
     if rng.random() < 0.5:
-        at = _rows(rng, len(cells), 8, 4)
+        at = _rows(rng, len(cells), 10, 7)
         cells[at] = amounts[at]
         return cells
     amounts[_rows(rng, len(cells))] = 0.0
@@ -186,6 +186,8 @@ def nearly_constant(rng: np.random.Generator, n: int, kind: str) -> Cells:
         cells = np.full(n, "a", dtype=object)
         cells[_rows(rng, n)] = "b"
         return cells
+    if kind == "ordinal":
+        kind = "count"
     return _ODD[kind](rng, np.zeros(n))
 
 

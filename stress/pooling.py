@@ -69,7 +69,9 @@ def _fitted(estimate: Any, error: Any, names: list[str]) -> Any:
 
 def _covariance(estimate: Any, error: Any, names: list[str]) -> Any:
     params, bse = _series(estimate, error, names)
-    matrix = pd.DataFrame(np.diag(np.asarray(bse, dtype=np.float64) ** 2), index=names)
+    spread = np.asarray(bse, dtype=np.float64)
+    with np.errstate(over="ignore"):
+        matrix = pd.DataFrame(np.diag(spread * np.abs(spread)), index=names)
     return SimpleNamespace(params=params, cov_params=lambda: matrix.set_axis(names, axis=1))
 
 
@@ -230,10 +232,9 @@ def _same_as_rubin(pooled: Any, numbers: Numbers, options: dict[str, Any]) -> No
     b = numbers.estimates.var(axis=0, ddof=1)
     total = u + b + b / m
     share = (b + b / m) / total
-    with np.errstate(divide="ignore"):
-        old = np.where(share > 0.0, (m - 1) / share**2, np.inf)
     seen = np.inf if np.isinf(complete) else (complete + 1) / (complete + 3) * complete
-    dof = 1.0 / (1.0 / old + 1.0 / (seen * (1.0 - share)))
+    with np.errstate(divide="ignore"):
+        dof = 1.0 / (share**2 / (m - 1) + 1.0 / (seen * (1.0 - share)))
     p = 2.0 * stats.t.sf(np.abs(q) / np.sqrt(total), dof)
     half = stats.t.isf((1.0 - options.get("level", 0.95)) / 2.0, dof) * np.sqrt(total)
     for name, values in (("estimate", q), ("se", np.sqrt(total)), ("p", p), ("upper", q + half)):

@@ -120,20 +120,21 @@ def _check_stability(found: Any) -> None:
     require(np.isnan(cs) | ((cs >= 0.0) & (cs < 1.0)), "cs_coefficient: no share")
 
 
-def distances(found: Any, again: Any) -> tuple[Floats, str]:
-    """(resamples,) how far estimates of the same pairs are apart, in standard errors; the worst."""
+def distances(found: Any, again: Any) -> tuple[Floats, list[str]]:
+    """(resamples, pairs) distances of estimates in standard errors, and names of the pairs."""
     ours, theirs = (each.pair_replicates for each in (found, again))
     se = _by_ends(ours.intervals(0.95), "se")
-    known = {key: value for key, value in se.items() if value > 0.0}
-    apart, worst = np.zeros(len(ours.values)), ""
-    for at, (values, others) in enumerate(zip(ours.values, theirs.values, strict=True)):
-        here = _by_ends(replace(ours, estimate=values).intervals(0.95), "estimate")
-        there = _by_ends(replace(theirs, estimate=others).intervals(0.95), "estimate")
-        for key in known.keys() & there.keys():
-            by = abs(here[key] - there[key]) / known[key]
-            if by > apart[at]:
-                apart[at], worst = by, " - ".join(sorted(str(name) for name, _ in key))
-    return apart, worst
+    others = _by_ends(theirs.intervals(0.95), "se")
+    keys = [key for key in se if se[key] > 0.0 and key in others]
+    apart = np.empty((len(ours.values), len(keys)))
+    for at, both in enumerate(zip(ours.values, theirs.values, strict=True)):
+        with np.errstate(invalid="ignore"):  # a resample may say nothing about a pair
+            here, there = (
+                _by_ends(replace(pairs, estimate=values).intervals(0.95), "estimate")
+                for pairs, values in zip((ours, theirs), both, strict=True)
+            )
+        apart[at] = [abs(here[key] - there[key]) / se[key] for key in keys]
+    return np.nan_to_num(apart), [" - ".join(sorted(name for name, _ in key)) for key in keys]
 
 
 def _by_ends(columns: Any, name: str) -> dict[frozenset[Any], float]:
