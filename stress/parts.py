@@ -34,7 +34,9 @@ def _whole(which: int) -> tuple[pd.DataFrame, Any]:
             "w": rng.integers(1, 4, n),
         }
     )
-    return frame, _fit(frame)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return frame, _fit(frame)
 
 
 def _fit(table: Any) -> Any:
