@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,8 @@ class MildTable:
     gaps: str
     options: dict[str, Any] = field(default_factory=dict)
     sample_weight: Any = None
+    declared: bool = False
+    """Whether categories, as pandas has them, include one that no row has."""
 
     @property
     def table(self) -> Any:
@@ -46,20 +48,17 @@ class MildTable:
             return pa.table(cells)
         import pandas as pd
 
-        return pd.DataFrame(cells)
+        frame = pd.DataFrame(cells)
+        for name in names if self.declared else ():
+            if self.types[name] == "categorical":
+                frame[name] = frame[name].astype("category").cat.add_categories(["never"])
+        return frame
 
     def with_column(self, name: str, cells: Cells, kind: str) -> MildTable:
         """The table with one more column."""
         types = {**self.types, name: kind}
-        return MildTable(
-            self.n,
-            self.library,
-            {**self.columns, name: cells},
-            types,
-            self.gaps,
-            {**self.options, "types": types},
-            self.sample_weight,
-        )
+        columns, options = {**self.columns, name: cells}, {**self.options, "types": types}
+        return replace(self, columns=columns, types=types, options=options)
 
 
 def mild_table(seed: int) -> MildTable:
@@ -81,6 +80,7 @@ def mild_table(seed: int) -> MildTable:
     found.options = {"types": types, **_options(rng, found)}
     if rng.random() < 0.2:
         found.sample_weight = _weights(rng, n)
+    found.declared = bool(rng.random() < 0.2)
     return found
 
 

@@ -72,8 +72,7 @@ def attempt(seed: int, folder: Path) -> Found:
         inquiry.ask("impute", lambda: model.impute(_made(parts)))
     if rng.random() < 0.1:
         inquiry.ask("path", lambda: mg.fit_path(_made(parts), n_lams=3))
-    end = "error of the family" if fitted is None else "answer"
-    return Found(f"{sort}: {end}", list(dict.fromkeys(inquiry.findings)))
+    return Found(f"{sort}: {inquiry.end('fit', fitted)}", list(dict.fromkeys(inquiry.findings)))
 
 
 def _made(parts: Parts) -> Any:

@@ -157,8 +157,7 @@ def attempt(seed: int, folder: Path) -> Found:
         inquiry.ask("Rubin's rules", lambda: _same_as_rubin(pooled, numbers, options))
     missing = odd in _REFUSED and pooled is not None
     inquiry.ask("outcome", lambda: require(not missing, f"pooled in spite of: {odd}"))
-    end = "error of the family" if pooled is None else "answer"
-    return Found(f"{odd}: {end}", list(dict.fromkeys(inquiry.findings)))
+    return Found(f"{odd}: {inquiry.end('pool', pooled)}", list(dict.fromkeys(inquiry.findings)))
 
 
 def _results(

@@ -53,7 +53,7 @@ def attempt(seed: int, folder: Path) -> Found:
         inquiry.ask("the same again", lambda: _same(model, path, options))
     if rng.random() < 0.2:
         inquiry.ask("live graph", lambda: _live(model, case.table))
-    end = "page" if path.exists() else "error of the family"
+    end = "page" if path.exists() else inquiry.end("report", None)
     return Found(f"{kind}: {end}", list(dict.fromkeys(inquiry.findings)))
 
 

@@ -75,8 +75,7 @@ def _check_intervals(found: Any, name: str, degenerate: set[str]) -> None:
     )
     own = np.array([v is None for v in columns["target"]], dtype=bool)  # terms of one column
     known = np.isfinite(se)
-    require(np.isfinite(estimate) | own | ~known, f"{name}: an estimate is not finite")
-    require(~np.isnan(estimate[own]), f"{name}: an estimate of a column's own term is NaN")
+    require(np.isfinite(estimate) | (~own & ~known), f"{name}: an estimate is not finite")
     require((se[known] >= 0.0) & (se[known] < 1e12), f"{name}: a standard error is absurd")
     require(np.isnan(se[~known]), f"{name}: a standard error is infinite")
     for each, values in (("lower", lower), ("upper", upper)):
