@@ -143,7 +143,7 @@ def _with_one_more(case: MildTable, found: Any, cells: Any, kind: str) -> None:
     if again.pair_replicates is None or again.n_failed or found.n_failed:
         return
     apart, _ = distances(found, again)
-    if not apart.size:
+    if again.pair_replicates.method != found.pair_replicates.method or not apart.size:
         return
     typical = np.median(apart, axis=1)
     require(np.median(typical) < _FAR, f"estimates moved by {np.median(typical):.3g} errors")
