@@ -12,6 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
+from tests.support.load import PATIENCE
+
 SRC = Path(__file__).resolve().parents[2] / "src"
 
 
@@ -27,7 +29,7 @@ def mixedgm(*words: object, cwd: Path) -> subprocess.CompletedProcess[str]:
         env=environment(),
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PATIENCE,
         check=False,
     )
     assert "Traceback" not in done.stderr, done.stderr

@@ -20,6 +20,7 @@ from tqdm import tqdm
 
 from mixedgm.cli import main
 from tests.support.command_line import environment, mixedgm, survey, write_csv
+from tests.support.load import PATIENCE
 
 
 @pytest.fixture
@@ -343,7 +344,7 @@ def test_signals_for_real(here: Path, signum: int, code: int) -> None:
     time.sleep(0.7)
     assert process.poll() is None, "the fit has to last longer for this test"
     process.send_signal(signum)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == code
     assert out == ""
     assert err.splitlines()[-1] == "mixedgm fit: interrupted"
@@ -363,7 +364,7 @@ def test_a_reader_that_goes_away_is_no_error(here: Path) -> None:
         stdout=writing,
         stderr=subprocess.PIPE,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
         check=False,
     )
     os.close(writing)
@@ -383,7 +384,7 @@ def test_progress_is_drawn_for_a_terminal_only(here: Path) -> None:
         stdout=subprocess.PIPE,
         stderr=its_end,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
         check=False,
     )
     os.close(its_end)
@@ -405,7 +406,7 @@ def test_the_first_fit_says_that_it_compiles(here: Path) -> None:
             env={**environment(), "NUMBA_CACHE_DIR": str(here / "cache")},
             capture_output=True,
             text=True,
-            timeout=300,
+            timeout=PATIENCE,
             check=False,
         )
         for words in (fit, fit, ["query", "x.mgm", "--mean"])

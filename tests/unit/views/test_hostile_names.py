@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import time
 import warnings
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -25,6 +24,7 @@ from mixedgm.views.plot import plot_network
 from mixedgm.views.plot_parameters import plot_parameters
 from mixedgm.views.summary import summarise
 from mixedgm.views.text import edges_text, table_text
+from tests.support.load import n_calls
 from tests.unit.views.models import REPORT, by_hand, chain
 
 NAMES = [
@@ -63,9 +63,9 @@ def shown(text: str) -> bool:
 
 
 def test_text(fitted: FittedModel) -> None:
-    start = time.process_time()
     summary, schema, edges = str(summarise(fitted)), str(fitted.schema), edges_text(fitted.edges)
-    assert time.process_time() - start < 0.5
+    calls = n_calls(lambda: [str(summarise(fitted)), str(fitted.schema), edges_text(fitted.edges)])
+    assert calls < 10_000 + 50 * sum(len(column.name) for column in fitted.schema.columns)
     assert shown(summary)
     assert shown(schema)
     assert shown(edges)
@@ -119,7 +119,6 @@ def test_files(fitted: FittedModel, tmp_path: Path) -> None:
 def test_pictures(fitted: FittedModel, tmp_path: Path, ending: str) -> None:
     import matplotlib.pyplot as plt
 
-    start = time.process_time()
     for at, draw in enumerate((plot_network, plot_parameters)):
         file = tmp_path / f"{at}.{ending}"
         with warnings.catch_warnings():
@@ -133,7 +132,6 @@ def test_pictures(fitted: FittedModel, tmp_path: Path, ending: str) -> None:
         assert file.stat().st_size > 1000
         if ending == "svg":
             ElementTree.parse(file)
-    assert time.process_time() - start < 5.0
 
 
 def test_formulas_are_marked_where_asked(tmp_path: Path) -> None:
