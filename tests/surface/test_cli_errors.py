@@ -19,7 +19,7 @@ import pytest
 from tqdm import tqdm
 
 from mixedgm.cli import main
-from tests.support.command_line import environment, mixedgm, survey, write_csv
+from tests.support.command_line import environment, mixedgm, mixedgm_process, survey, write_csv
 from tests.support.load import PATIENCE
 
 
@@ -114,7 +114,7 @@ def test_bad_words_are_one_message_and_a_hint(
 
 
 def test_bad_input_for_real(here: Path) -> None:
-    done = mixedgm("fit", "none.csv", "-o", "x.mgm", cwd=here)
+    done = mixedgm_process("fit", "none.csv", "-o", "x.mgm", cwd=here)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("mixedgm fit: error: there is no file 'none.csv'")
     assert mixedgm("fit", cwd=here).returncode == 2
