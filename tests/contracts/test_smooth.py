@@ -321,7 +321,7 @@ def test_slopes_of_conditionals_change_as_their_curvature_says(case):
 
 
 def test_it_is_convex(case):
-    for seed, size in enumerate((0.1, 0.1, 0.5, 0.5, 2.0, 2.0)):
+    for seed, size in enumerate((0.1, 0.5, 2.0)):
         a, b = case.theta(seed, size), case.theta(100 + seed, size)
         values = np.linalg.eigvalsh(case.smooth.curvature(a).dense())
         assert values[0] >= -1e-12 * max(1.0, values[-1])

@@ -34,7 +34,13 @@ PROBLEMS = (
     "unseen-level",
 )
 # Solvers that users meet are tried on everything, their variants on a third each.
-OFFERED = ("auto", "newton-exact", "newton-limited-memory", "gradient-auslender-teboulle", "spectral")
+OFFERED = (
+    "auto",
+    "newton-exact",
+    "newton-limited-memory",
+    "gradient-auslender-teboulle",
+    "spectral",
+)
 
 
 def covering(names):

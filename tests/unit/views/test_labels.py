@@ -88,9 +88,7 @@ def test_labels_of_the_survey_meet_nothing(options):
     assert faults(model.plot(**options)) == []
 
 
-@pytest.mark.parametrize(
-    ("n_nodes", "n_edges", "seed"), [(12, 18, 0), (60, 90, 3)]
-)
+@pytest.mark.parametrize(("n_nodes", "n_edges", "seed"), [(12, 18, 0), (60, 90, 3)])
 def test_labels_of_sparse_graphs_meet_nothing(n_nodes, n_edges, seed):
     drawing = sparse_graph(n_nodes, n_edges, seed).plot()
     assert faults(drawing) == []
