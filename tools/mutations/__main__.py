@@ -22,6 +22,7 @@ from tools.mutations.defects import DEFECTS, Defect
 HERE = Path(__file__).resolve().parent
 RECORD = HERE / "record.json"
 LIMIT = 900
+SUITES = {"rows": "rows", "objective": "smooth", "penalty": "penalty", "solve": "solvers"}
 WIDE = (
     ("tests/contracts",),
     ("tests/reference", "tests/optimality", "tests/invariance"),
@@ -103,6 +104,8 @@ def steps(tree: Path, defect: Defect) -> Iterator[tuple[str, ...]]:
     yield (f"src/mixedgm/{defect.file}", *mirror)
     if defect.near:
         yield defect.near
+    if path.parts[0] in SUITES:
+        yield (f"tests/contracts/test_{SUITES[path.parts[0]]}.py",)
     if len(path.parts) > 1 and (tree / unit).exists():
         yield (str(unit),)
 

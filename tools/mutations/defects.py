@@ -249,6 +249,7 @@ DEFECTS = (
         "model/density.py",
         "_linear(params, deviation, numbers, codes) - middle @ deviation",
         "_linear(params, deviation, numbers, codes)",
+        ("tests/surface/test_moderated.py", "tests/surface/test_moderated_fits.py"),
     ),
     Defect("model/moderation.py", "coef=params.coef + change", "coef=params.coef - change"),
     Defect(
