@@ -101,7 +101,7 @@ def steps(tree: Path, defect: Defect) -> Iterator[tuple[str, ...]]:
     unit = Path("tests/unit") / path.parts[0] if len(path.parts) > 1 else Path("tests/unit")
     stem = path.stem if path.stem != "__init__" else path.parent.name
     mirror = sorted(str(file.relative_to(tree)) for file in (tree / unit).glob(f"test_{stem}*.py"))
-    yield (f"src/mixedgm/{defect.file}", *mirror)
+    yield (f"src/mixedgm/{defect.file}", *mirror, f"tests/unit/test_{path.parts[0]}.py")
     if defect.near:
         yield defect.near
     if path.parts[0] in SUITES:

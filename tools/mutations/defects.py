@@ -312,13 +312,23 @@ DEFECTS = (
     Defect("path/selection.py", "max(last, len(path)) + 1, most", "max(last, len(path)), most"),
     # -- penalty
     Defect("penalty/weights.py", "share * scales[u] * scales[v]", "share * scales[u] * scales[u]"),
-    Defect("penalty/weights.py", "1.0 / (sizes + 1.0 / total_weight)", "1.0 / (sizes + 1.0)"),
+    Defect(
+        "penalty/weights.py",
+        "1.0 / (sizes + 1.0 / total_weight)",
+        "1.0 / (sizes + 1.0)",
+        ("tests/reference/test_adaptive.py",),
+    ),
     Defect(
         "penalty/group_lasso.py",
         "x = grad[k] + factor * theta[k]",
         "x = grad[k] - factor * theta[k]",
     ),
-    Defect("penalty/group_mcp.py", "np.sqrt(step * self.gamma) * a", "np.sqrt(step) * a"),
+    Defect(
+        "penalty/group_mcp.py",
+        "np.sqrt(step * self.gamma) * a",
+        "np.sqrt(step) * a",
+        ("tests/reference/test_group_mcp.py",),
+    ),
     Defect("penalty/block_steps.py", "length**3 - 1.0 / divisor", "length**3"),
     # -- rows
     Defect("rows/scored_kernels.py", "if high + 2 > b else b", "if high + 2 > b + 3 else b"),
@@ -368,6 +378,7 @@ DEFECTS = (
         "solve/monte_carlo.py",
         "theta + 0.5**halvings * (target - theta)",
         "theta + 0.5**halvings * target",
+        ("tests/unit/objective/test_sampled.py",),
     ),
     Defect(
         "solve/margins.py",
