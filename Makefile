@@ -6,6 +6,8 @@ BIN := $(VENV)/bin
 # Tests and linting share one environment; the stamp is renewed when pyproject.toml changes.
 STAMP := $(VENV)/.installed
 JOBS ?= 2
+# A file of tests stays in one process, so that its models are fitted once.
+SPREAD = -n $(JOBS) --dist loadfile
 
 .DEFAULT_GOAL := help
 .PHONY: help install demo test test-fast test-statistical bench bench-peers experiments \
@@ -29,13 +31,13 @@ demo: $(STAMP)  ## fit the bundled survey data, print the edges, write pictures
 	$(BIN)/mixedgm demo
 
 test: $(STAMP)  ## run the whole test suite, doctests included
-	$(BIN)/python -m pytest -n $(JOBS) $(ARGS)
+	$(BIN)/python -m pytest $(SPREAD) $(ARGS)
 
 test-fast: $(STAMP)  ## run the tests that are neither slow nor statistical
-	$(BIN)/python -m pytest -n $(JOBS) -m "not slow and not statistical" $(ARGS)
+	$(BIN)/python -m pytest $(SPREAD) -m "not slow and not statistical" $(ARGS)
 
 test-statistical: $(STAMP)  ## run the tests that compare with known truth by random numbers
-	$(BIN)/python -m pytest -n $(JOBS) -m statistical $(ARGS)
+	$(BIN)/python -m pytest $(SPREAD) -m statistical $(ARGS)
 
 bench: $(STAMP)  ## measure against the goals (about 20 minutes); ARGS=--quick
 	$(BIN)/python -m benchmarks $(ARGS)

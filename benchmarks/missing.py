@@ -19,7 +19,7 @@ from mixedgm.table.encode import Design
 from mixedgm.table.gaps import Gaps
 
 REPEATS = {"full": 3, "quick": 1, "smoke": 1}
-ROWS = {"full": 10_000, "quick": 2_000, "smoke": 300}
+ROWS = {"full": 10_000, "quick": 2_000, "smoke": 100}
 SHARES = (0.1, 0.3)
 LIMIT, MOST_MEMORY = 4.0, 3.0
 

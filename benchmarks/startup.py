@@ -32,16 +32,17 @@ assert model.converged_ and model.kkt_ <= 1e-5, model.kkt_
 
 def run(context: Context) -> Result:
     result = Result("startup")
+    if context.size == "smoke":
+        _imports(result, context.pick(REPEATS), None)
+        _call(("-c", FIT))
+        return result
     with tempfile.TemporaryDirectory() as bytecode:
         _imports(result, context.pick(REPEATS), bytecode)
-    if context.size == "smoke":
-        _call(("-c", FIT))
-    else:
-        _first_fit(result)
+    _first_fit(result)
     return result
 
 
-def _imports(result: Result, repeats: int, bytecode: str) -> None:
+def _imports(result: Result, repeats: int, bytecode: str | None) -> None:
     """With compiled source files, as an installed package has them."""
 
     def python(*arguments: str) -> Callable[[], object]:

@@ -15,7 +15,7 @@ from stress.campaign import Campaign, Found
 from stress.jobs import JOBS, N_TASKS, digest, undisturbed
 from stress.processes import descendants, orphans, started
 
-_PATIENCE = 60.0
+_PATIENCE = 600.0
 
 
 def attempt(seed: int, folder: Path) -> Found:

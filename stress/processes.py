@@ -54,7 +54,7 @@ def is_running(pid: int) -> bool:
         return False
 
 
-def orphans(pids: Sequence[int], seconds: float = 5.0) -> list[int]:
+def orphans(pids: Sequence[int], seconds: float = 60.0) -> list[int]:
     """Those that still run after so many seconds."""
     until = time.monotonic() + seconds
     left = [pid for pid in pids if is_running(pid)]

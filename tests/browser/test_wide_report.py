@@ -17,7 +17,6 @@ from tests.support.wide_report import FRAMES
 def test_movements_are_followed(page: Page, wide_report: Path, move: str) -> None:
     page.open(wide_report)
     assert "300 columns, 2,000 edges" in page.text("#details")
-    page.driver.set_script_timeout(60)
     picture = "return document.querySelector('#stage canvas').toDataURL()"
     before = page.run(picture)
     assert len(page.driver.execute_async_script(FRAMES, move)) == 55

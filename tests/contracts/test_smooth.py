@@ -126,10 +126,11 @@ FUNCTIONS = {
 # Which groups of the complete layout a function is restricted to; None: not restricted.
 SETS = {"full": None, "every-group": 1, "every-second": 2, "no-group": 10_000}
 EVERY = [(name, table) for name, (_, _, tables) in FUNCTIONS.items() for table in tables]
-# Each as it is on every set, and with a ridge on two of them.
+# Each as it is, on one set in turn, and with a ridge on all groups or on every second.
 CASES = [
-    *((*one, which, "plain") for one in EVERY for which in SETS),
-    *((*one, which, "ridged") for one in EVERY for which in ("full", "every-second")),
+    *((*one, "full", "plain") for one in EVERY),
+    *((*one, list(SETS)[1 + k % 3], "plain") for k, one in enumerate(EVERY)),
+    *((*one, ("full", "every-second")[k % 2], "ridged") for k, one in enumerate(EVERY)),
 ]
 
 
@@ -320,7 +321,7 @@ def test_slopes_of_conditionals_change_as_their_curvature_says(case):
 
 
 def test_it_is_convex(case):
-    for seed, size in enumerate((0.1, 0.1, 0.5, 0.5, 2.0, 2.0)):
+    for seed, size in enumerate((0.1, 0.5, 2.0)):
         a, b = case.theta(seed, size), case.theta(100 + seed, size)
         values = np.linalg.eigvalsh(case.smooth.curvature(a).dense())
         assert values[0] >= -1e-12 * max(1.0, values[-1])

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.load import PATIENCE
+
 SRC = Path(__file__).resolve().parents[2] / "src"
 PACKAGE = SRC / "mixedgm"
 
@@ -201,7 +203,7 @@ def test_importing_the_package_stays_light() -> None:
         env={**os.environ, "PYTHONPATH": str(SRC)},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PATIENCE,
         check=False,
     )
     assert done.returncode == 0, done.stderr

@@ -26,7 +26,7 @@ def attempt(seed, folder):
     (folder / "file").write_text("in a folder of its own")
     return Found("right")
 
-CAMPAIGN = Campaign("a trial", 7, 2.0, attempt, most_mb=30)
+CAMPAIGN = Campaign("a trial", 7, 5.0, attempt, most_mb=30)
 """
 
 
@@ -43,7 +43,7 @@ def test_every_way_to_fail_is_a_finding(trial):
     cases = run("the_trial", trial, [0, 1, 0, 2, 3, 4, 5, 6], "code", jobs=1)
     found = {case.seed: (case.kind, " ".join(case.findings)) for case in cases}
     assert found[0] == found[6] == ("right", "")
-    assert found[1] == ("no answer", "did not end in 2 s")
+    assert found[1] == ("no answer", "did not end in 5 s")
     assert found[2] == ("no answer", "its process died (3)")
     assert "ValueError: broken" in found[3][1]
     assert found[4] == ("wrong", "not what it should be")

@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from tests.support.load import PATIENCE
+
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 FLAGS = (
     "--headless=new",
@@ -49,6 +51,7 @@ def started_browser() -> Iterator[Any]:
         options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
         service = webdriver.ChromeService(programs[1])
         driver = webdriver.Chrome(options=options, service=service)
+        driver.set_script_timeout(PATIENCE)
         try:
             yield driver
         finally:

@@ -1,8 +1,12 @@
-"""A condition and an error -> a solver that raises it where the condition holds."""
+"""Solvers that fail on purpose: one raises an error, one ends its process."""
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Callable, Hashable
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import mixedgm as mg
@@ -19,6 +23,23 @@ class Faulty:
     def init(self, problem: Any, *start: Any) -> Any:
         if self.when(problem):
             raise self.error
+        return NEWTON.init(problem, *start)
+
+    def step(self, problem: Any, state: Any) -> Any:
+        return NEWTON.step(problem, state)
+
+
+class Fatal:
+    """Newton steps; the first worker process that finds the file removes it and is killed."""
+
+    def __init__(self, file: Path):
+        self.file, self.parent = file, os.getpid()
+
+    def init(self, problem: Any, *start: Any) -> Any:
+        if os.getpid() != self.parent:
+            with suppress(FileNotFoundError):
+                self.file.unlink()
+                os.kill(os.getpid(), signal.SIGKILL)
         return NEWTON.init(problem, *start)
 
     def step(self, problem: Any, state: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The command line: every command for real, its files and formats, its messages and exit codes."""
+"""The command line: every command, its files and formats, its messages and exit codes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,14 @@ import pytest
 
 import mixedgm as mg
 from mixedgm.cli import main
-from tests.support.command_line import command_names, environment, mixedgm, survey, write_csv
+from tests.support.command_line import (
+    command_names,
+    environment,
+    mixedgm,
+    mixedgm_process,
+    survey,
+    write_csv,
+)
 
 FIELDS = ["source", "target", "kind", "weight", "sign", "partial_correlation"]
 
@@ -30,7 +37,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with survey.csv and the model that the real command fits to it."""
     folder = tmp_path_factory.mktemp("cli")
     write_csv(folder / "survey.csv", survey())
-    done = mixedgm("fit", "survey.csv", "-o", "survey.mgm", "--n-lams", 12, cwd=folder)
+    done = mixedgm_process("fit", "survey.csv", "-o", "survey.mgm", "--n-lams", 12, cwd=folder)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("Mixed graphical model\n")
     assert "wrote survey.mgm" in done.stderr
@@ -143,8 +150,12 @@ def test_plot_writes_pictures(here: Path, tmp_path: Path, name: str, start: byte
 
 def test_plot_for_real(folder: Path, tmp_path: Path) -> None:
     sizes = set()
-    for kind in ("network", "path", "parameters"):
-        done = mixedgm("plot", "survey.mgm", "-o", tmp_path / "x.png", "--kind", kind, cwd=folder)
+    for run, kind in (
+        (mixedgm_process, "network"),
+        (mixedgm, "path"),
+        (mixedgm, "parameters"),
+    ):
+        done = run("plot", "survey.mgm", "-o", tmp_path / "x.png", "--kind", kind, cwd=folder)
         assert (done.returncode, done.stdout) == (0, ""), done.stderr
         sizes.add((tmp_path / "x.png").stat().st_size)
     assert len(sizes) == 3
@@ -297,7 +308,7 @@ def test_help_of_every_command(
 
 
 def test_help_for_real(tmp_path: Path) -> None:
-    done = mixedgm("--help", cwd=tmp_path)
+    done = mixedgm_process("--help", cwd=tmp_path)
     assert done.returncode == 0
     assert re.findall(r"^    (\w+)\b", done.stdout, re.MULTILINE) == command_names()
     assert mixedgm(cwd=tmp_path).stdout == done.stdout

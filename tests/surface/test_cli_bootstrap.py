@@ -16,6 +16,7 @@ import pytest
 import mixedgm as mg
 from mixedgm.cli import main
 from tests.support.command_line import environment, mixedgm, survey, write_csv
+from tests.support.load import PATIENCE
 
 TABLES = {
     "nonparametric": {
@@ -154,13 +155,13 @@ def test_control_c_keeps_what_is_done(folder: Path, tmp_path: Path) -> None:
         text=True,
         start_new_session=True,
     )
-    limit = time.monotonic() + 120
+    limit = time.monotonic() + PATIENCE
     while len(list(kept.glob("0*.npz"))) < 20:
         assert child.poll() is None, child.communicate()[1]
         assert time.monotonic() < limit
         time.sleep(0.02)
     os.killpg(child.pid, signal.SIGINT)
-    printed, errors = child.communicate(timeout=120)
+    printed, errors = child.communicate(timeout=PATIENCE)
     assert child.returncode == 130, errors
     n_done = len(list(kept.glob("0*.npz")))
     assert f"interrupted: {n_done} of 5000" in errors

@@ -19,7 +19,8 @@ import pytest
 from tqdm import tqdm
 
 from mixedgm.cli import main
-from tests.support.command_line import environment, mixedgm, survey, write_csv
+from tests.support.command_line import environment, mixedgm, mixedgm_process, survey, write_csv
+from tests.support.load import PATIENCE
 
 
 @pytest.fixture
@@ -113,7 +114,7 @@ def test_bad_words_are_one_message_and_a_hint(
 
 
 def test_bad_input_for_real(here: Path) -> None:
-    done = mixedgm("fit", "none.csv", "-o", "x.mgm", cwd=here)
+    done = mixedgm_process("fit", "none.csv", "-o", "x.mgm", cwd=here)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("mixedgm fit: error: there is no file 'none.csv'")
     assert mixedgm("fit", cwd=here).returncode == 2
@@ -375,7 +376,7 @@ def test_signals_for_real(here: Path, signum: int, code: int) -> None:
     time.sleep(0.7)
     assert process.poll() is None, "the fit has to last longer for this test"
     process.send_signal(signum)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == code
     assert out == ""
     assert err.splitlines()[-1] == "mixedgm fit: interrupted"
@@ -395,7 +396,7 @@ def test_a_reader_that_goes_away_is_no_error(here: Path) -> None:
         stdout=writing,
         stderr=subprocess.PIPE,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
         check=False,
     )
     os.close(writing)
@@ -415,7 +416,7 @@ def test_progress_is_drawn_for_a_terminal_only(here: Path) -> None:
         stdout=subprocess.PIPE,
         stderr=its_end,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
         check=False,
     )
     os.close(its_end)
@@ -424,7 +425,7 @@ def test_progress_is_drawn_for_a_terminal_only(here: Path) -> None:
     assert done.returncode == 0
     assert "lam:" in shown
     assert "/10" in shown  # the first part of the path
-    assert "/40" not in mixedgm(*FIT, "--n-lams", "40", cwd=here).stderr
+    assert "lam:" not in mixedgm(*FIT, "--n-lams", "40", cwd=here).stderr
 
 
 @pytest.mark.slow
@@ -437,7 +438,7 @@ def test_the_first_fit_says_that_it_compiles(here: Path) -> None:
             env={**environment(), "NUMBA_CACHE_DIR": str(here / "cache")},
             capture_output=True,
             text=True,
-            timeout=300,
+            timeout=PATIENCE,
             check=False,
         )
         for words in (fit, fit, ["query", "x.mgm", "--mean"])

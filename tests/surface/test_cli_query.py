@@ -49,7 +49,7 @@ def run(capsys: pytest.CaptureFixture[str], *words: object) -> str:
 # -- query -------------------------------------------------------------------------------------
 
 
-def test_a_marginal_for_real_and_in_all_formats(folder: Path) -> None:
+def test_a_marginal_in_all_formats(folder: Path) -> None:
     words = ("query", "survey.mgm", "--marginal", "mood,height", "--given", "group=b,weight=1.5")
     model = mg.load(folder / "survey.mgm")
     expected = model.conditional(["mood", "height"], {"group": "b", "weight": 1.5})

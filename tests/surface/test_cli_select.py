@@ -73,7 +73,7 @@ def test_every_criterion_is_the_librarys(
     assert lines[-1].startswith(f"{twin.fitted_.report.criterion}: lam = ")
 
 
-def test_select_for_real(folder: Path, tmp_path: Path) -> None:
+def test_select_draws_and_says_what_it_chose(folder: Path, tmp_path: Path) -> None:
     picture = tmp_path / "curve.svg"
     done = mixedgm("select", "survey.csv", "--plot", picture, *QUICK, cwd=folder)
     assert done.returncode == 0, done.stderr

@@ -111,6 +111,14 @@ def test_the_comparison_sees_a_difference(shown: str, got: str, expected: bool) 
     assert same(shown, got) is expected
 
 
+def test_the_first_screen_names_two_commands_that_set_themselves_up() -> None:
+    screen = "".join((ROOT / "README.md").read_text(encoding="utf-8").splitlines(True)[:24])
+    rules = (ROOT / "Makefile").read_text(encoding="utf-8")
+    for target in ("demo", "test"):
+        assert f"\nmake {target} " in screen
+        assert f"\n{target}: $(STAMP)  ##" in rules
+
+
 def test_commands_in_the_pages_are_commands() -> None:
     parser = build_parser()
     lines = [

@@ -58,6 +58,13 @@ def test_rows_with_gaps_are_dropped_where_that_is_asked_for():
         assert mg.MixedImputer(varying).fit(table).model_.missing == "drop"
 
 
+def test_sampled_likelihoods_are_fitted_to_complete_rows():
+    frame = gappy()[["height", "weight"]]
+    model = mg.MixedGraphicalModel(lam=0.5, loss="likelihood-mc", random_state=0)
+    with pytest.warns(mg.TableWarning, match="rows dropped"):
+        assert mg.MixedImputer(model).fit(frame).model_.missing == "drop"
+
+
 def test_no_row_needs_to_be_complete():
     full = people(300)[COLUMNS]
     lacking = np.arange(300)[:, None] % 3 == np.arange(3)

@@ -1,5 +1,7 @@
 """Fits with moderated edges: what they find, what changes nothing, penalties, files, pictures."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -170,6 +172,15 @@ def test_factors_of_deviations(table):
 def test_separate_regressions_can_be_moderated(table):
     model = mg.MixedGraphicalModel(moderators=["age"], loss="nodewise", lam=0.05).fit(table)
     assert ("a", "b", "age") in {(e.source, e.target, e.moderator) for e in model.edges_}
+    # Deviations that both regressions have weigh as much as their mean in both.
+    fitted = model.fitted_
+    moderation = fitted.params.moderation
+    mean = tuple(0.5 * (part + part.swapaxes(1, 2)) for part in moderation.deviations)
+    params = replace(fitted.params, moderation=replace(moderation, deviations=mean))
+    there = fitted.deviation_weights > 0.0
+    assert there.any()
+    evened = replace(fitted, params=params).deviation_weights[there]
+    np.testing.assert_allclose(evened, fitted.deviation_weights[there], rtol=1e-12)
     here = model.at({"age": 50})
     assert here.predict(table.drop(columns="age")).shape == (len(table), 6)
     with pytest.raises(mg.DistributionError, match="separate regressions have no joint"):

@@ -13,6 +13,7 @@ import pytest
 
 import mixedgm as mg
 from mixedgm.cli import main
+from mixedgm.views.positions import positions
 from tests.support.command_line import survey
 from tests.support.patients import TYPES, patients
 from tests.support.report_page import content_of, read_content, sha256, table
@@ -69,6 +70,11 @@ def test_edges_are_those_of_the_model(page: str, model: mg.MixedGraphicalModel) 
     weights = [edge.weight for edge in model.edges_]
     np.testing.assert_allclose([e["weight"] for e in graph["edges"]], weights, rtol=1e-3)
     assert {node["kind"] for node in graph["nodes"]} == {kind["name"] for kind in graph["kinds"]}
+    # A page counts from its top, a picture from its bottom.
+    places = positions(model.fitted_, "spring")
+    for node in graph["nodes"]:
+        x, y = places[node["name"]]
+        assert (node["x"], node["y"]) == pytest.approx((x, -y), rel=1e-3, abs=1e-4)
 
 
 def test_parameters_are_those_of_interaction(page: str, model: mg.MixedGraphicalModel) -> None:
@@ -269,6 +275,9 @@ def test_results_of_something_else_are_refused(
     tests = mg.edge_tests(other, pd.DataFrame(survey(200)), random_state=0)
     with pytest.raises(mg.ParameterError, match="tests is about a model with other columns"):
         model.report(file, rows, tests=tests)
+    groups = mg.compare(pd.DataFrame(survey(200)), "group", lam=0.2, n_perm=0, n_jobs=1)
+    with pytest.raises(mg.ParameterError, match="comparison is about other columns, such as"):
+        model.report(file, rows, comparison=groups)
     with pytest.raises(mg.ParameterError, match="check must be"):
         model.report(file, rows, check="yes")  # type: ignore[arg-type]
     assert not file.exists()

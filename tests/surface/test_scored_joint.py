@@ -175,7 +175,7 @@ def with_a_long_count(params):
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", SEEDS[:1])
 def test_without_tables_of_pairs_of_values(seed):
     """A count apart from all others has too many values; for these nothing else changes."""
     params = random_params(seed)
@@ -225,8 +225,8 @@ def test_gaps_without_tables_of_pairs_of_values():
 
 @pytest.mark.statistical
 def test_thousands_of_values_are_drawn_without_tables_of_their_pairs():
-    """Two counts up to 5,000 against their distribution in closed form (R^2 = 25 million cells)."""
-    largest, theta, linear = 5000, 0.03, 5.6
+    """Two counts up to 2,500 against their distribution in closed form (6 million cells)."""
+    largest, theta, linear = 2500, 0.03, 5.6
     columns = {"a": mg.Count(largest=largest), "b": mg.Count(largest=largest)}
     between = np.array([[0.0, theta], [theta, 0.0]])
     own = [0.1, linear, 0.1, linear]
@@ -247,7 +247,7 @@ def test_thousands_of_values_are_drawn_without_tables_of_their_pairs():
         assert abs(rows[name].mean() - mean) < 4.5 * sd / np.sqrt(3000)
         assert rows[name].std() == pytest.approx(sd, rel=0.06)
         assert abs(means[name] - mean) < 4.5 * sd / np.sqrt(3000)
-    with pytest.raises(TooLargeError, match="10,002 values together"):
+    with pytest.raises(TooLargeError, match="5,002 values together"):
         model.entropy("a")
 
 

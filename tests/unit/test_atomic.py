@@ -9,6 +9,7 @@ import pytest
 
 from mixedgm.atomic import check_writable, replacing, write_bytes
 from mixedgm.errors import ParameterError
+from tests.support.load import PATIENCE
 
 posix = pytest.mark.skipif(os.name != "posix", reason="links, pipes and modes of POSIX")
 
@@ -90,7 +91,7 @@ def test_devices_and_pipes_are_written_to(tmp_path):
     reader = threading.Thread(target=lambda: found.append(pipe.read_bytes()))
     reader.start()
     write_bytes(pipe, b"through")
-    reader.join(timeout=10)
+    reader.join(PATIENCE)
     assert found == [b"through"]
     assert stat.S_ISFIFO(pipe.stat().st_mode)
 

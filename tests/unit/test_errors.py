@@ -33,6 +33,13 @@ def test_every_error_is_of_the_family_and_of_a_builtin_kind(error, builtin):
     assert str(error) == "x"
 
 
+def test_many_findings_end_with_where_all_of_them_are():
+    words = ["".join(chr(97 + int(d)) for d in f"{k:03}") for k in range(99)]
+    error = TableError([Finding(word, f"{word} {'x' * 80} is wrong", "mend it") for word in words])
+    assert str(error).endswith("...; mixedgm.check_table(table).findings has all of them")
+    assert str(error).count("...") == 1, "nothing else is cut"
+
+
 def test_one_finding_reads_as_one_line():
     error = TableError(Finding("age", "2 infinite values", "replace them"))
     assert str(error) == "column 'age': 2 infinite values. To fix: replace them"

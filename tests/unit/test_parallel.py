@@ -19,6 +19,7 @@ from mixedgm.checkpoint import Outcome, fingerprint, holds_work
 from mixedgm.errors import MixedGMError, ParameterError
 from mixedgm.options import Options
 from mixedgm.parallel import n_cores, n_workers, run, seeds
+from tests.support.load import PATIENCE
 
 SRC = Path(__file__).resolve().parents[2] / "src"
 
@@ -333,13 +334,14 @@ SCRIPT = """
     import numpy as np
     from mixedgm.parallel import run
 
-    def slow(task):
-        time.sleep(0.1)
+    def stuck_in_the_end(task):
+        if task >= 50:
+            time.sleep(3600)
         return {"x": np.array([task])}
 
     if __name__ == "__main__":
         warnings.simplefilter("always")
-        found = run(slow, range(400), n_jobs=2, what="tasks", checkpoint=sys.argv[1])
+        found = run(stuck_in_the_end, range(100), n_jobs=2, what="tasks", checkpoint=sys.argv[1])
         print("finished", len(found))
 """
 
@@ -357,16 +359,16 @@ def test_control_c_on_the_terminal_with_processes(tmp_path: Path) -> None:
         text=True,
         start_new_session=True,
     )
-    limit = time.monotonic() + 120
-    while len(list(folder.glob("*.npz"))) < 5 and time.monotonic() < limit:
+    limit = time.monotonic() + PATIENCE
+    while len(list(folder.glob("0*.npz"))) < 5 and time.monotonic() < limit:
         assert child.poll() is None, child.communicate()[1]
         time.sleep(0.05)
     os.killpg(child.pid, signal.SIGINT)
-    out, errors = child.communicate(timeout=120)
+    out, errors = child.communicate(timeout=PATIENCE)
     assert child.returncode == 0, errors
     n_done = int(out.split()[1])
-    assert 5 <= n_done < 400
-    assert f"interrupted: {n_done} of 400" in errors
+    assert 5 <= n_done <= 50
+    assert f"interrupted: {n_done} of 100" in errors
     assert len(list(folder.glob("*.npz"))) == n_done
 
 
@@ -399,7 +401,7 @@ from mixedgm.parallel import run
 
 def sleep(task):
     print("working", flush=True)
-    time.sleep(120)
+    time.sleep(3600)
 
 if __name__ == "__main__":
     run(sleep, range(2), n_jobs=2, what="naps")
@@ -421,7 +423,7 @@ def test_workers_end_with_their_parent(tmp_path: Path) -> None:
     parent.kill()
     parent.wait()
     parent.stdout.close()
-    ends = time.monotonic() + 20
+    ends = time.monotonic() + PATIENCE
     while any(map(_is_running, workers)) and time.monotonic() < ends:
         time.sleep(0.2)
     assert not any(map(_is_running, workers))

@@ -1,12 +1,12 @@
 """Text of any origin: nothing hidden, nothing long, and what can be printed left alone."""
 
 import json
-import time
 
 import pytest
 
 from mixedgm.errors import Finding, ParameterError, TableError, finding_lines, near_matches
 from mixedgm.printable import bounded, cut, json_text, literal, one_line, printable, quoted, width
+from tests.support.load import n_calls
 
 HIDDEN = "\x1b\x00\x07\r\n\t\x7f\x9b\xa0\u200b\u202e\u2066\u2028\ufeff\ud800\udcff\U000e0041"
 
@@ -36,7 +36,6 @@ def test_line_breaks_stay_in_longer_texts():
 
 @pytest.mark.parametrize("text", ["abc" * 5000, "你好" * 5000, "e\u0301" * 5000, "x\x1b" * 5000])
 def test_long_texts_keep_both_ends(text):
-    start = time.process_time()
     for size in (8, 60, 500):
         short = cut(text, size)
         assert width(short) <= size
@@ -46,7 +45,7 @@ def test_long_texts_keep_both_ends(text):
         assert text.endswith(tail)
         assert abs(width(head) - width(tail)) <= 2
     assert len(quoted(text)) <= 120
-    assert time.process_time() - start < 1.0
+    assert n_calls(lambda: [cut(text, 500), quoted(text)]) < 10 * len(text)
 
 
 def test_values_on_one_line():
@@ -88,7 +87,5 @@ def test_findings_of_a_sort_are_told_once():
 
 def test_hints_among_many_long_names_are_quick():
     names = [f"{'x' * 5000}{k}" for k in range(500)] + [f"column {k}" for k in range(5000)]
-    start = time.process_time()
     assert near_matches("colum 77", names).startswith("did you mean 'column 77'")
-    near_matches("x" * 100_000, names)
-    assert time.process_time() - start < 5.0
+    assert n_calls(lambda: near_matches("x" * 100_000, names)) < 100 * len(names)

@@ -297,7 +297,7 @@ def npy(array: np.ndarray) -> bytes:
 # -- what goes in comes out --------------------------------------------------------------------
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30)
 @given(fitted=fitted_models())
 def test_a_model_comes_back_bit_by_bit(
     fitted: FittedModel, tmp_path_factory: pytest.TempPathFactory
@@ -701,7 +701,7 @@ def loads_equal_or_is_refused(file: FilePath) -> bool:
     return True
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150)
 @given(data=st.data())
 def test_flipped_bytes_never_change_a_model(
     data: st.DataObject, saved: FilePath, tmp_path_factory: pytest.TempPathFactory

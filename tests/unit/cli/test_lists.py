@@ -23,6 +23,8 @@ from mixedgm.cli.model_options import known_values
         ('"say ""hi"""', ['say "hi"']),
         ('5" pipe,b', ['5" pipe', "b"]),
         ("a=b,c:d", ["a=b", "c:d"]),
+        ('a,"",b', ["a", "b"]),
+        ('5"" pipe', ['5"" pipe']),
     ],
 )
 def test_lists_are_split_at_commas_outside_quotes(text: str, expected: list[str]) -> None:

@@ -31,7 +31,7 @@ models = st.builds(
     strength=st.sampled_from([0.5, 2.0]),
     dead_level=st.booleans(),
 )
-many = settings(max_examples=300, deadline=None, derandomize=True)
+many = settings(max_examples=120, derandomize=True)
 
 
 def one_hot(params: ConditionalGaussian, states: brute.States) -> np.ndarray:

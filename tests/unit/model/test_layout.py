@@ -15,7 +15,7 @@ from mixedgm.rows.memory import MemoryRows
 from tests.reference import plain
 from tests.support.problems import draw, random_theta
 
-QUICK = settings(max_examples=60, deadline=None)
+QUICK = settings(max_examples=30)
 
 
 @st.composite

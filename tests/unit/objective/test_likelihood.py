@@ -29,6 +29,15 @@ def test_value_is_infinite_where_the_precision_is_not_positive_definite():
     assert smooth.evaluate(theta).value == np.inf
 
 
+def test_the_variance_of_one_combination_is_that_of_the_matrix():
+    smooth = draw(7, 60, 2, (3, 2)).task(loss="likelihood").smooth
+    theta = 0.3 * random_theta(smooth.layout, 1)
+    theta[smooth.layout.diagonal] = 1.0
+    curvature = smooth.curvature(theta)
+    for delta in np.random.default_rng(0).normal(size=(3, len(theta))):
+        assert curvature.variance_of(delta) == pytest.approx(delta @ curvature.dense() @ delta)
+
+
 # --- sampled curvature -------------------------------------------------------------------------
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from pandas.testing import assert_frame_equal
 
@@ -92,7 +92,7 @@ def frames_of(table):
     ]  # fmt: skip
 
 
-modest = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+modest = settings(max_examples=30)
 
 
 @modest

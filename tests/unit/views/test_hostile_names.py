@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import time
 import warnings
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -25,6 +24,7 @@ from mixedgm.views.plot import plot_network
 from mixedgm.views.plot_parameters import plot_parameters
 from mixedgm.views.summary import summarise
 from mixedgm.views.text import edges_text, table_text
+from tests.support.load import n_calls
 from tests.unit.views.models import REPORT, by_hand, chain
 
 NAMES = [
@@ -63,9 +63,9 @@ def shown(text: str) -> bool:
 
 
 def test_text(fitted: FittedModel) -> None:
-    start = time.process_time()
     summary, schema, edges = str(summarise(fitted)), str(fitted.schema), edges_text(fitted.edges)
-    assert time.process_time() - start < 0.5
+    calls = n_calls(lambda: [str(summarise(fitted)), str(fitted.schema), edges_text(fitted.edges)])
+    assert calls < 10_000 + 50 * sum(len(column.name) for column in fitted.schema.columns)
     assert shown(summary)
     assert shown(schema)
     assert shown(edges)
@@ -115,25 +115,22 @@ def test_files(fitted: FittedModel, tmp_path: Path) -> None:
     assert [record["source"] for record in records] == expected
 
 
-@pytest.mark.parametrize("ending", ["svg", "png", "pdf"])
-def test_pictures(fitted: FittedModel, tmp_path: Path, ending: str) -> None:
+def test_pictures(fitted: FittedModel, tmp_path: Path) -> None:
     import matplotlib.pyplot as plt
 
-    start = time.process_time()
-    for at, draw in enumerate((plot_network, plot_parameters)):
-        file = tmp_path / f"{at}.{ending}"
+    for draw in (plot_network, plot_parameters):
+        files = [tmp_path / f"{draw.__name__}.{ending}" for ending in ("svg", "png", "pdf")]
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Glyph")  # the font has not every letter
             drawing = draw(fitted)
             ax = getattr(drawing, "ax", drawing)
-            ax.get_figure(root=True).savefig(file)
+            for file in files:
+                ax.get_figure(root=True).savefig(file)
         texts = [text.get_text() for text in ax.texts]
         plt.close("all")
         assert all(len(text) <= 60 for text in texts)
-        assert file.stat().st_size > 1000
-        if ending == "svg":
-            ElementTree.parse(file)
-    assert time.process_time() - start < 5.0
+        assert all(file.stat().st_size > 1000 for file in files)
+        ElementTree.parse(files[0])
 
 
 def test_formulas_are_marked_where_asked(tmp_path: Path) -> None:

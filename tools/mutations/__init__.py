@@ -1,0 +1,1 @@
+"""Seeded defects, and which test catches each of them."""

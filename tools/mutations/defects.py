@@ -1,0 +1,468 @@
+"""Defects to seed: a file of `src/mixedgm`, text that it has exactly once, and the wrong text."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Defect(NamedTuple):
+    """One wrong line, and tests outside the mirror of its room that are worth trying early."""
+
+    file: str
+    right: str
+    wrong: str
+    near: tuple[str, ...] = ()
+
+
+MISSING = ("tests/reference/test_missing_cells.py", "tests/surface/test_missing_model.py")
+REFERENCE = ("tests/contracts", "tests/reference")
+
+DEFECTS = (
+    # -- files of the package itself
+    Defect("atomic.py", "temporary.chmod(0o666 & ~umask)", "temporary.chmod(0o666)"),
+    Defect("certificate.py", "np.exp(-odds)", "np.exp(odds)", ("tests/reference/test_hurdle.py",)),
+    Defect(
+        "checkpoint.py",
+        "if checksum != self._checksum(index, body):",
+        "if len(checksum) != _CHECKSUM:",
+        ("tests/unit/test_parallel.py",),
+    ),
+    Defect(
+        "checkpoint.py",
+        'f"{self.identity}:{index}:"',
+        'f"{self.identity}:"',
+        ("tests/unit/test_parallel.py", "tests/stress"),
+    ),
+    Defect("errors.py", "if length > _LISTED:", "if length > 2 * _LISTED:"),
+    Defect(
+        "estimates.py",
+        "optimality.objective + task.log_jacobian, optimality.kkt",
+        "optimality.objective, optimality.kkt",
+        ("tests/invariance/test_units.py", "tests/reference/test_scored.py"),
+    ),
+    Defect(
+        "estimates.py",
+        "further > 2.0 * theta[precisions][numbers]",
+        "further > 0.0 * theta[precisions][numbers]",
+        ("tests/surface/test_refit.py",),
+    ),
+    Defect(
+        "fitted.py",
+        "mean = [0.5 * (part + part.swapaxes(1, 2)) for part in moderation.deviations]",
+        "mean = [0.5 * part for part in moderation.deviations]",
+        ("tests/surface/test_moderated_fits.py",),
+    ),
+    Defect(
+        "notices.py",
+        "bad = [point for point in path.points if not point.converged]",
+        "bad = [point for point in path.points[1:] if not point.converged]",
+        ("tests/surface/test_estimator_convergence.py",),
+    ),
+    Defect(
+        "options.py",
+        "0.0 < tol < np.inf",
+        "0.0 <= tol < np.inf",
+        ("tests/surface/test_options.py",),
+    ),
+    Defect("parallel.py", "n_cores() + 1 + n_jobs", "n_cores() + n_jobs"),
+    Defect(
+        "parallel.py",
+        "spawn_key=(*root.spawn_key, k)",
+        "spawn_key=(*root.spawn_key, k % 7)",
+    ),
+    Defect("printable.py", "cut(text[1:-1], most - 2)", "cut(text[1:-1], most)"),
+    Defect("settings.py", "if value is None or isinstance", "if isinstance"),
+    Defect(
+        "threads.py",
+        "return [results[k] for k in range(len(tasks))]",
+        "return list(results.values())",
+        ("tests/contracts/test_rows.py",),
+    ),
+    # -- cli
+    Defect(
+        "cli/output.py",
+        "if target.exists() and Path(each).exists() and target.samefile(each):",
+        "if False:",
+        ("tests/surface/test_cli_errors.py",),
+    ),
+    Defect(
+        "cli/lists.py",
+        """        at += 1
+        if inside and text""",
+        """        at += 1
+        if text""",
+    ),
+    Defect(
+        "cli/console.py",
+        "return not self.quiet and sys.stderr.isatty()",
+        "return not self.quiet",
+        ("tests/surface/test_cli.py", "tests/surface/test_cli_errors.py"),
+    ),
+    Defect(
+        "cli/commands/check.py",
+        'known += ["--missing"] * (args.missing != "error")',
+        'known += ["--missing"] * (args.missing == "error")',
+        ("tests/surface/test_cli_check.py",),
+    ),
+    # -- completion
+    Defect(
+        "completion/completer.py",
+        "0.5 * (np.einsum",
+        "1.0 * (np.einsum",
+        MISSING,
+    ),
+    Defect(
+        "completion/completer.py",
+        "terms + 0.5 * ((seen @ density.coupling) * seen)",
+        "terms + ((seen @ density.coupling) * seen)",
+        MISSING,
+    ),
+    Defect("completion/states.py", "log_weight - self.log_drawn", "log_weight", MISSING),
+    Defect(
+        "completion/points.py",
+        "np.sqrt(len(points)) * (left @ right)",
+        "left @ right",
+        MISSING,
+    ),
+    # -- datasets
+    Defect(
+        "datasets/simulate.py",
+        "] = block.T\n",
+        "] = -block.T\n",
+    ),
+    Defect("datasets/bundled.py", "if not missing:", "if missing:"),
+    # -- diagnostics
+    Defect("diagnostics/consistency.py", "np.sqrt((n - 1) / n *", "np.sqrt(1.0 / n *"),
+    Defect("diagnostics/theorem.py", "4.0 / m * (self.tau_bar + 1.0)", "4.0 / m * self.tau_bar"),
+    Defect("diagnostics/lipschitz.py", "ahead - 2.0 * centre + behind", "ahead - behind"),
+    Defect(
+        "diagnostics/truth.py", "(numbers - units.centre) / units.scale", "numbers / units.scale"
+    ),
+    # -- estimator
+    Defect(
+        "estimator/new_data.py",
+        'if parameters == "fixed" or not gaps.missing.any():',
+        'if parameters == "resampled" or not gaps.missing.any():',
+        ("tests/surface/test_impute.py",),
+    ),
+    Defect(
+        "estimator/in_parts.py",
+        "if not frame.n_rows or (weights is not None and not weights.any()):",
+        "if not frame.n_rows:",
+        ("tests/surface/test_dask.py",),
+    ),
+    Defect(
+        "estimator/imputer.py",
+        'complete = model.missing == "drop" or model.loss == "likelihood-mc"',
+        'complete = model.missing == "drop"',
+        ("tests/surface/test_imputer.py",),
+    ),
+    # -- html_report
+    Defect(
+        "html_report/graph.py",
+        '"y": number(-y),',
+        '"y": number(y),',
+        ("tests/surface/test_report.py",),
+    ),
+    Defect(
+        "html_report/path_content.py",
+        "np.log(known) - np.log(lam)",
+        "np.log(known) + np.log(lam)",
+        ("tests/surface/test_report.py",),
+    ),
+    Defect(
+        "html_report/plain.py",
+        "if value is None or not math.isfinite(value):",
+        "if value is None:",
+        ("tests/surface/test_report.py",),
+    ),
+    Defect(
+        "html_report/material.py",
+        "if not compared <= names:",
+        "if not names:",
+        ("tests/surface/test_report.py",),
+    ),
+    # -- inference
+    Defect(
+        "inference/row_scores.py",
+        "chance * (mean**3 + 3.0 * mean * variance)",
+        "chance * (mean**3 + mean * variance)",
+    ),
+    Defect(
+        "inference/row_sums.py",
+        "sums[first + others] += wanted.T @ joined",
+        "sums[first + others] -= wanted.T @ joined",
+    ),
+    Defect("inference/two_groups.py", "np.bincount(place + 1, upper", "np.bincount(place, upper"),
+    Defect(
+        "inference/statistics.py", "np.minimum(log_p, 0.0) - np.log(2.0)", "np.minimum(log_p, 0.0)"
+    ),
+    Defect(
+        "inference/pairs.py", "1.0 - count / n, _LEAST_LEFT", "1.0 - 2.0 * count / n, _LEAST_LEFT"
+    ),
+    Defect(
+        "inference/missingness.py",
+        "left = left - before * (weights @ (before * left) / total)",
+        "left = left - before * ((before * left).sum() / total)",
+        ("tests/surface/test_missing_report.py",),
+    ),
+    # -- joint
+    Defect(
+        "joint/kernels.py",
+        "slope * slope / beta + np.log(2.0 * np.pi / beta)",
+        "slope * slope / beta",
+    ),
+    Defect(
+        "joint/conditioning.py",
+        "params.linear - 0.5 * (numbers @ params.precision)",
+        "params.linear - numbers @ params.precision",
+    ),
+    Defect(
+        "joint/repair.py", "0.5 * float((part**2).sum() - 2.0", "0.5 * float((part**2).sum() - 1.0"
+    ),
+    Defect("joint/diagnostics.py", "irfft(np.abs(spectrum) ** 2", "irfft(np.abs(spectrum)"),
+    Defect(
+        "joint/spiked.py",
+        "by_chain.std(axis=1, ddof=1) / np.sqrt(_CHAINS)",
+        "by_chain.std(axis=1, ddof=1)",
+    ),
+    # -- model
+    Defect(
+        "model/params.py",
+        "np.where(there, 0.5 * (self.coef + self.coef.T), 0.0)",
+        "np.where(there, self.coef, 0.0)",
+        ("tests/surface/test_nodewise.py",),
+    ),
+    Defect(
+        "model/kinds/scored.py",
+        "expected = prob @ features",
+        "expected = prob[::-1] @ features",
+        ("tests/contracts/test_smooth.py",),
+    ),
+    Defect(
+        "model/kinds/hurdle.py",
+        "np.array([a, mean / variance, 1.0 / variance])",
+        "np.array([a, mean, 1.0 / variance])",
+        ("tests/contracts/test_smooth.py",),
+    ),
+    Defect(
+        "model/density.py",
+        "_linear(params, deviation, numbers, codes) - middle @ deviation",
+        "_linear(params, deviation, numbers, codes)",
+        ("tests/surface/test_moderated.py", "tests/surface/test_moderated_fits.py"),
+    ),
+    Defect("model/moderation.py", "coef=params.coef + change", "coef=params.coef - change"),
+    Defect(
+        "model/layout.py",
+        "target_ptr[v + 1] += target_ptr[v]",
+        "target_ptr[v + 1] += target_ptr[0]",
+    ),
+    # -- objective
+    Defect(
+        "objective/pseudolikelihood.py",
+        "square += 2.0 * (a * mean_z - b * product - b * a * mean[s])",
+        "square += 2.0 * (a * mean_z - b * product)",
+    ),
+    Defect(
+        "objective/gaussian_blocks.py",
+        "mean_eta += mean[a] * values[i]",
+        "mean_eta -= mean[a] * values[i]",
+    ),
+    Defect(
+        "objective/covariance.py",
+        "linear + 0.5 * np.sum(slope * means[:, 1:], axis=1)",
+        "linear + np.sum(slope * means[:, 1:], axis=1)",
+    ),
+    Defect(
+        "objective/likelihood.py",
+        "model.log_partition - constant - theta @ self.observed",
+        "model.log_partition - theta @ self.observed",
+    ),
+    Defect("objective/sampled.py", "plain.grad + ridge.push(theta)", "plain.grad"),
+    Defect("objective/conditional.py", "columns.T @ square @ columns", "columns.T @ columns"),
+    # -- parts
+    Defect(
+        "parts/contract.py",
+        "out[at] if value is None else out[at] + value",
+        "out[at] if value is None else value",
+    ),
+    Defect("parts/local.py", "if all(a + b > most", "if all(a > most"),
+    Defect(
+        "parts/cluster.py",
+        "for at in range(0, len(level), _FAN_IN)",
+        "for at in range(0, len(level) - 1, _FAN_IN)",
+        ("tests/surface/test_dask.py",),
+    ),
+    Defect("parts/cluster.py", "if not lost or attempt == _ATTEMPTS - 1:", "if True:"),
+    # -- path
+    Defect("path/stability.py", "0.0 < self.beta < 0.5", "0.0 < self.beta < 5.0"),
+    Defect("path/criteria.py", "lams[-1] <= 0.5 * lams[best]", "lams[-1] <= lams[best]"),
+    Defect(
+        "path/error_rates.py",
+        "((layout.moderator + 1) * layout.n_nodes + low)",
+        "(layout.n_nodes + low)",
+    ),
+    Defect(
+        "path/rounds.py",
+        "if kkt <= tol and (number >= redrawn",
+        "if kkt <= 10.0 * tol and (number >= redrawn",
+        MISSING,
+    ),
+    Defect("path/task.py", "lam, share * scale)", "lam, share)"),
+    Defect("path/selection.py", "max(last, len(path)) + 1, most", "max(last, len(path)), most"),
+    # -- penalty
+    Defect("penalty/weights.py", "share * scales[u] * scales[v]", "share * scales[u] * scales[u]"),
+    Defect(
+        "penalty/weights.py",
+        "1.0 / (sizes + 1.0 / total_weight)",
+        "1.0 / (sizes + 1.0)",
+        ("tests/reference/test_adaptive.py",),
+    ),
+    Defect(
+        "penalty/group_lasso.py",
+        "x = grad[k] + factor * theta[k]",
+        "x = grad[k] - factor * theta[k]",
+    ),
+    Defect(
+        "penalty/group_mcp.py",
+        "np.sqrt(step * self.gamma) * a",
+        "np.sqrt(step) * a",
+        ("tests/reference/test_group_mcp.py",),
+    ),
+    Defect("penalty/block_steps.py", "length**3 - 1.0 / divisor", "length**3"),
+    # -- rows
+    Defect("rows/scored_kernels.py", "if high + 2 > b else b", "if high + 2 > b + 3 else b"),
+    Defect(
+        "rows/scored_curvature.py",
+        "variance[i] += (scores[k] - mean[i]) * x",
+        "variance[i] += scores[k] * x",
+    ),
+    Defect(
+        "rows/device.py",
+        "np.bincount(node, linear, len(out))) * self.total_weight",
+        "np.bincount(node, linear, len(out)))",
+    ),
+    Defect("rows/outside.py", "row[v - first] += x * other[v]", "row[v - first] -= x * other[v]"),
+    Defect(
+        "rows/curvature.py",
+        "to, row = np.uint64((origin[b] + codes[b, i]) * length), np.uint64(i * length)",
+        "to, row = np.uint64((origin[b] + codes[b, 0]) * length), np.uint64(i * length)",
+    ),
+    Defect(
+        "rows/parts.py",
+        "self.declared.numbers(part.numbers[some], codes) - self.centre",
+        "self.declared.numbers(part.numbers[some], codes)",
+    ),
+    Defect(
+        "rows/spiked.py",
+        "out[own, of_b], out[own, of_x] = per_b * with_b[0, 1:], with_x[0, 1:]",
+        "out[own, of_b], out[own, of_x] = with_b[0, 1:], with_x[0, 1:]",
+    ),
+    # -- solve
+    Defect(
+        "solve/problem.py",
+        "if not (self._lifted and np.array_equal(self._lifted[0][0], theta)):",
+        "if not self._lifted:",
+    ),
+    Defect(
+        "solve/subproblem.py",
+        "x += vectors[base + j * m + i] * new[i]",
+        "x += vectors[base + i * m + j] * new[i]",
+    ),
+    Defect(
+        "solve/contrasts.py",
+        "total[p] = before + weight * half[other + np.uint64(p)]",
+        "total[p] = weight * half[other + np.uint64(p)]",
+    ),
+    Defect(
+        "solve/monte_carlo.py",
+        "theta + 0.5**halvings * (target - theta)",
+        "theta + 0.5**halvings * target",
+        ("tests/unit/objective/test_sampled.py",),
+    ),
+    Defect(
+        "solve/margins.py",
+        "np.maximum(table.variance - np.diagonal(out), 0.0)",
+        "np.maximum(table.variance, 0.0)",
+    ),
+    Defect("solve/working_set.py", "if inner_tol < 1e-3 * tol:", "if inner_tol < tol:"),
+    # -- store
+    Defect(
+        "store/model_file.py", "if not np.array_equal(block, block.swapaxes(-1, -2)):", "if False:"
+    ),
+    Defect("store/archive.py", "if len(fields) < len(pairs):", "if not fields:"),
+    Defect(
+        "store/path_parts.py",
+        "if any((np.diff(part) <= 0).any() for part in by_point):",
+        "if any((np.diff(part) < 0).any() for part in by_point):",
+    ),
+    # -- studies
+    Defect(
+        "studies/group_differences.py",
+        "(1.0 + (by_chance >= observed).sum()) / (1.0 + len(by_chance))",
+        "(by_chance >= observed).sum() / len(by_chance)",
+        ("tests/surface/test_compare.py",),
+    ),
+    Defect(
+        "studies/pooling.py",
+        "(1.0 + 1.0 / self.n_results) * self.between",
+        "self.between",
+        ("tests/surface/test_pooling.py",),
+    ),
+    Defect("studies/centrality.py", "others = n_reached - 1.0", "others = n_reached"),
+    Defect(
+        "studies/discrepancy.py",
+        "outliers += w @ (np.abs(residual) > OUTLIER)",
+        "outliers += (np.abs(residual) > OUTLIER).sum()",
+        ("tests/surface/test_check_fit.py",),
+    ),
+    Defect(
+        "studies/incomplete.py",
+        "out[rows[seen], node] = -log_prob[codes[seen], seen]",
+        "out[rows[seen], node] = log_prob[codes[seen], seen]",
+        ("tests/surface/test_incomplete_rows.py",),
+    ),
+    Defect("studies/equal_margins.py", "-size[:-1] / size[-1]", "-size[:-1]"),
+    Defect(
+        "studies/resampling.py",
+        "return int(self.clusters.max()) + 1",
+        "return int(self.clusters.max())",
+        ("tests/surface/test_bootstrap.py",),
+    ),
+    # -- table
+    Defect(
+        "table/part_columns.py",
+        "delta * step**3 * a * b * (a * a - a * b + b * b)",
+        "delta * step**3 * a * b * (a * a + b * b)",
+    ),
+    Defect(
+        "table/column_checks.py",
+        "positive = shape.skewness > 0.0 and other.low > 0.0",
+        "positive = shape.skewness > 0.0",
+    ),
+    Defect("table/missing.py", "len(keep)) & ~keep))", "len(keep))))"),
+    Defect("table/dependence.py", "table /= np.where(scale > 0, scale, 1.0)", "table /= 1.0"),
+    Defect(
+        "table/encode.py",
+        "np.where(np.isnan(real), -1, real != 0.0) if code < 0 else real != 0.0",
+        "real != 0.0",
+    ),
+    # -- views
+    Defect("views/plot.py", "return 9.0 + 2.6 * scale.width(edge.weight)", "return 9.0"),
+    Defect(
+        "views/scale.py",
+        "(_WIDEST - _THINNEST) * min(weight / self.maximum, 1.0)",
+        "_WIDEST * min(weight / self.maximum, 1.0)",
+    ),
+    Defect(
+        "views/export.py",
+        "matrix[u, v] = matrix[v, u] = -edge.weight",
+        "matrix[u, v] = -edge.weight",
+    ),
+    Defect("views/comma_separated.py", 'or cell in ("+", "-"):', 'or cell in ("+", "-", "="):'),
+    Defect(
+        "views/labels.py",
+        "self.fixed[at] + _WRONG * self._met(at, sides, placed)",
+        "self.fixed[at] + self._met(at, sides, placed)",
+    ),
+)
