@@ -113,7 +113,7 @@ def test_secants_reach_the_optimum_without_penalty(whole, spread):
     theta = free_solution(task).theta
     other = reweighted(design, task, 1, spread)
     expected = free_solution(other)
-    solver = Secant(inverse_curvature(task.smooth, theta), ProximalNewton("exact"))
+    solver = Secant(task.layout, inverse_curvature(task.smooth, theta), ProximalNewton("exact"))
     begin = other.theta_of(task.params(theta))
     start = Start(begin, other.smooth.evaluate(begin))
     found = solve(unpenalised(other), solver, start, tol=TOL, max_iter=200)
