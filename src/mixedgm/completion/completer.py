@@ -33,7 +33,6 @@ from mixedgm.joint.validity import factor
 from mixedgm.model.conditional_gaussian import ConditionalGaussian
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.model.params import Params, over_observed, with_all_levels
-from mixedgm.printable import number_of
 from mixedgm.table.encode import Design, code_dtype
 from mixedgm.table.gaps import Gaps
 
@@ -446,8 +445,9 @@ def with_constants_filled(gaps: Gaps, seed: int = 0) -> Gaps:
     for node in np.flatnonzero(gaps.missing.any(axis=0)).tolist():
         known, lacking = (np.flatnonzero(gaps.missing[:, node] == gap) for gap in (False, True))
         if not len(known):
-            what = f"it has no value in {number_of(gaps.n_rows, 'row')} of a resample or group"
-            raise TableError([Finding(schema.nodes[node].name, what, "leave it out")])
+            what = f"all {gaps.total_weight:,.6g} values are missing in this part of the table"
+            remedy = "leave the column out, or drop the rows with gaps (missing='drop')"
+            raise TableError([Finding(schema.nodes[node].name, what, remedy)])
         if _varies(gaps, node, known):
             continue
         donors = rng.choice(known, len(lacking))

@@ -131,7 +131,8 @@ def _score_split(work: _Work, task: tuple[Split, End | None]) -> Record:
         rows = design.take(test)
         loss = np.array([path.held_out_loss(k, rows) for k in range(len(path))])
     else:
-        loss = np.array([design.held_out_loss(test, path.params(k)) for k in range(len(path))])
+        given = ((path.params(k), path.total_weight) for k in range(len(path)))
+        loss = np.array([design.held_out_loss(test, *each) for each in given])
     return record | {"loss": loss}
 
 

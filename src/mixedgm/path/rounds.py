@@ -43,6 +43,8 @@ _DEPTH = 5
 _WORSE = 2.0
 """A mixed step after which the gradient is so many times as large is taken back."""
 _STALLED = 8
+_LOWEST_BIAS = -500.0
+"""Of a level without rows: next to impossible, where minus infinity would make others so, too."""
 
 
 class Goal(Protocol):
@@ -345,17 +347,19 @@ class Incomplete:
         weights = self.gaps.weights
         return float(len(rows)) if weights is None else float(weights[rows].sum())
 
-    def held_out_loss(self, rows: Ints, params: Params) -> float:
+    def held_out_loss(self, rows: Ints, params: Params, n_observed: float) -> float:
         """Mean negative log likelihood of the observed cells of some rows, given the others there.
 
         Over completions by the model itself, the mean of 1 / p of a cell given all others is 1 / p
-        given those that are observed.
+        given those that are observed.  A level that none of the `n_observed` rows of the model had
+        counts as half a row, and says nothing about missing cells.
         """
         gaps = self.gaps.take(rows)
-        design = self.completer.of(gaps).completed(params)
+        possible = replace(params, bias=np.maximum(params.bias, _LOWEST_BIAS))
+        design = self.completer.of(gaps).completed(possible)
         assert design.row is not None
         assert design.weights is not None
-        losses = cell_losses(params, design.numbers, design.codes, gaps.n_rows)
+        losses = cell_losses(params, design.numbers, design.codes, n_observed)
         order = np.argsort(design.row, kind="stable")
         starts = np.flatnonzero(np.diff(design.row[order], prepend=-1))
         losses, weights = losses[order], design.weights[order]
