@@ -110,7 +110,9 @@ def test_so_do_criteria_that_fit_subsets(kind: str, odd: str) -> None:
     for select in (mg.CV(folds), mg.StARS(n_subsamples=4, ratio=0.4)):
         model = mg.MixedGraphicalModel(select=select, lam_min_ratio=0.3, n_lams=4, **given)
         model.fit(rows)
-        assert any("'odd' was constant or lacked levels" in note for note in model.fitted_.report.notes)
+        assert any(
+            "'odd' was constant or lacked levels" in note for note in model.fitted_.report.notes
+        )
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -123,6 +125,47 @@ def test_groups_that_lack_something_are_compared_or_refused_by_name(kind: str) -
     assert np.isfinite(found.edges()["difference"]).all()
     with pytest.raises(mg.ParameterError, match="column 'odd' .* in group 'v'"):
         mg.compare(rows, "group", lam=0.2, test="differences", **given)
+
+
+def chain(nearly_constant: bool) -> pd.DataFrame:
+    """Each column follows the one before; x2 has gaps, and one row of `a` differs from all."""
+    rng = np.random.default_rng(0)
+    numbers = rng.normal(size=(60, 9))
+    for j in range(1, 5):
+        numbers[:, j] = 0.8 * numbers[:, j - 1] + 0.6 * numbers[:, j]
+    table = pd.DataFrame(numbers, columns=[f"x{j}" for j in range(9)])
+    table.loc[rng.random(60) < 0.4, "x2"] = np.nan
+    if nearly_constant:
+        table.insert(0, "a", (np.arange(60) == 7).astype(float))
+    return table
+
+
+def test_a_nearly_constant_column_leaves_the_errors_of_others_alone() -> None:
+    """It is constant in a third of the resamples, whose rows are completed by the same graph."""
+    errors = []
+    for nearly_constant in (False, True):
+        rows = chain(nearly_constant)
+        types = {"a": "continuous"} if nearly_constant else None
+        model = mg.MixedGraphicalModel(lam=0.15, missing="model", types=types).fit(rows)
+        found = mg.bootstrap(model, rows, n_boot=40, random_state=1, n_jobs=1)
+        assert found.pair_replicates is not None
+        assert found.pair_replicates.method == "graph"
+        sizes = found.intervals().set_index(["source", "target"])["se"]
+        errors.append([sizes["x1", "x2"], sizes["x2", "x3"]])
+    np.testing.assert_allclose(errors[1], errors[0], rtol=0.1)
+
+
+def test_a_declared_level_without_rows_has_no_parameters() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=N)
+    codes = np.where(x + rng.normal(size=N) > 0.0, "a", "b")
+    levels = pd.Categorical(codes, categories=["a", "b", "never"])
+    rows = pd.DataFrame({"x": x, "y": rng.normal(size=N), "level": levels})
+    model = mg.MixedGraphicalModel(lam=0.1).fit(rows)
+    sizes = mg.bootstrap(model, rows, n_boot=8, random_state=0, n_jobs=1).parameters()
+    assert np.isfinite(sizes[["estimate", "se", "lower", "upper"]]).all(axis=None)
+    own = sizes[(sizes["source"] == "level") & (sizes["parameter"] == "bias")]
+    assert own["source_level"].tolist() == ["a", "b"]
 
 
 def test_a_column_without_any_value_in_a_resample_counts_as_a_failure_with_its_reason() -> None:
