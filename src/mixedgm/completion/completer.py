@@ -436,7 +436,7 @@ def with_constants_filled(gaps: Gaps, seed: int = 0) -> Gaps:
     Examples
     --------
     >>> from mixedgm.table.gaps import learn_gaps
-    >>> gaps, _ = learn_gaps([[1.0, "b"], [None, "a"], [0.5, "a"], [1.0, "b"], [1.0, "a"]])
+    >>> gaps, _ = learn_gaps([[1.0, "b"], [None, "a"], [0.5, "a"], [1.0, "b"], [3.5, "a"]])
     >>> with_constants_filled(gaps.take(np.array([0, 1, 3]))).numbers.tolist()
     [[1.0], [1.0], [1.0]]
     """

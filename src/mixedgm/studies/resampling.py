@@ -22,7 +22,7 @@ from mixedgm.options import Options
 from mixedgm.path.candidates import solve_among_all
 from mixedgm.path.recipe import Lam, Recipe, by_conditionals
 from mixedgm.path.refits import refit_of_resample, too_dense
-from mixedgm.path.rounds import FEWEST, ROUGH, Incomplete, Unpenalised
+from mixedgm.path.rounds import FEWEST, ROUGH, Incomplete, Settled, Unpenalised
 from mixedgm.path.task import Reference, Task, prepare
 from mixedgm.solve.loop import Account, Solver
 from mixedgm.solve.neighbour import Chord, Neighbour, neighbour_of
@@ -157,7 +157,7 @@ class ResamplingPlan:
         """What is drawn from."""
         return self.design if self.gaps is None else self.gaps
 
-    def completed(self, gaps: Gaps) -> Design:
+    def completed(self, gaps: Gaps) -> Settled:
         """A resample with gaps, completed by what it says itself, starting from the whole table.
 
         The model that completes it is as dense as any that is looked for: the graph that is held,
@@ -166,10 +166,10 @@ class ResamplingPlan:
         recipe = by_conditionals(self.recipe)
         incomplete = Incomplete.of(gaps, recipe, self.reference, n_draws=FEWEST)
         if self.held is None:
-            return incomplete.weak(self.pairwise, most=_ROUNDS).design
+            return incomplete.weak(self.pairwise, most=_ROUNDS)
         goal = Unpenalised(self.held.edges)
         tol = ROUGH / np.sqrt(gaps.total_weight)
-        return incomplete.settle(goal, self.held.params, tol=tol, most=_ROUNDS).design
+        return incomplete.settle(goal, self.held.params, tol=tol, most=_ROUNDS)
 
     @property
     def pairwise(self) -> Params:
@@ -245,7 +245,7 @@ def resample(plan: ResamplingPlan, task: tuple[Seed, float]) -> Record:
     """
     seed, share = task
     drawn = plan.draw(seed, share)
-    design = plan.completed(drawn) if isinstance(drawn, Gaps) else drawn
+    design = plan.completed(drawn).design if isinstance(drawn, Gaps) else drawn
     if isinstance(drawn, Gaps) and plan.chooses:
         options = replace(plan.options, random_state=_own_seed(seed))
         fitted = fit_gaps(drawn, options, reference=plan.reference, start=plan.pairwise)

@@ -12,7 +12,6 @@ import mixedgm as mg
 from mixedgm.fitting import fit_design
 from mixedgm.options import Options
 from mixedgm.parallel import seeds
-from mixedgm.path.rounds import Incomplete
 from mixedgm.studies.bootstrap import prepared
 from mixedgm.studies.bootstrap_replicates import Replicates
 from mixedgm.studies.held_graph import HeldGraph
@@ -177,7 +176,7 @@ def test_resamples_of_all_kinds_are_fits_of_their_own() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::mixedgm.TableWarning")
-def test_a_resample_with_a_constant_column_is_completed_under_the_graph_that_is_held(monkeypatch):
+def test_a_resample_with_a_constant_column_is_completed_under_the_graph_that_is_held():
     """Its layout is shorter than that of the whole table, so that groups have other numbers."""
     rng = np.random.default_rng(0)
     numbers = rng.normal(size=(60, 6)).cumsum(axis=1)
@@ -190,14 +189,9 @@ def test_a_resample_with_a_constant_column_is_completed_under_the_graph_that_is_
     layout = plan.whole_by_pairs.layout
     groups = layout.numbers_of(np.array([(*pair, -1) for pair in wanted]))
     plan = replace(plan, held=HeldGraph.of(plan.whole_by_pairs, groups, "graph"))
-    ends, settle = [], Incomplete.settle
-    monkeypatch.setattr(
-        Incomplete, "settle", lambda *a, **how: ends.append(settle(*a, **how)) or ends[-1]
-    )
     drawn = [plan.draw(seed, 0.0) for seed in seeds(0, 8)]
     constant = [rows for rows in drawn if np.ptp(rows.numbers[:, 0]) == 0.0]
     assert constant
     for resampled in [*constant[:1], next(r for r in drawn if np.ptp(r.numbers[:, 0]) > 0.0)]:
-        plan.completed(resampled)
-        edges = np.argwhere(np.triu(ends[-1].params.coef, 1))
+        edges = np.argwhere(np.triu(plan.completed(resampled).params.coef, 1))
         assert [tuple(pair) for pair in edges.tolist()] == wanted
