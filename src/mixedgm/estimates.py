@@ -169,8 +169,8 @@ def of_rounds(
     account = Account(Certificate.of(status, objective, optimality.kkt), Cost())
     report = _report(task, lam, options, choice, account)
     if isinstance(goal, AtLam):
-        return Optimum(theta, report, goal.groups)
-    held, noisy = goal.held or (np.zeros(0, dtype=np.int64),) * 2
+        return Optimum(theta, report, goal.groups(task))
+    held, noisy = goal.ridge(task)
     report = replace(
         report,
         refitted=True,
@@ -180,7 +180,7 @@ def of_rounds(
     ridge, noise = np.zeros(task.layout.n_groups), np.zeros(task.layout.nodes.n_real)
     ridge[held] = worth_one_row(task, held)
     noise[noisy] = noise_worth_one_row(task)[noisy]
-    return Optimum(theta, report, goal.groups, ridge, noise)
+    return Optimum(theta, report, goal.groups(task), ridge, noise)
 
 
 def certified(design: Design | PartedDesign, task: Task, optimum: Optimum) -> FitReport:

@@ -227,13 +227,11 @@ class Task:
             return self.beyond.weights.total(np.ones(self.layout.n_nodes, dtype=np.int64))
         return len(np.unique(np.sort(self.layout.pairs, axis=1), axis=0))
 
-    def with_pairs(self, pairs: Ints) -> tuple[Task, Ints]:
-        """The task of a wide table with these pairs among its candidates, and their groups."""
-        task = self.with_candidates(pairs[np.isfinite(self._weights_outside.of(*pairs.T))])
-        key = task.layout.pairs @ np.array([self.layout.n_nodes, 1])
-        order = np.argsort(key)
-        at = np.searchsorted(key[order], pairs @ np.array([self.layout.n_nodes, 1]))
-        return task, np.asarray(order[at])
+    def with_edges(self, pairs: Ints) -> Task:
+        """The task with these pairs among its candidates, where it is that of a wide table."""
+        if self.beyond is None:
+            return self
+        return self.with_candidates(pairs[np.isfinite(self._weights_outside.of(*pairs.T))])
 
     def with_edges_of(self, params: Params) -> Task:
         """The task of a wide table with the edges of these parameters as candidates."""
@@ -241,8 +239,7 @@ class Task:
             return self
         node = params.nodes.column_node
         row, column = (node[part] for part in np.nonzero(params.coef))
-        pairs = np.unique(np.column_stack([row, column])[row < column], axis=0)
-        return self.with_candidates(pairs[np.isfinite(self._weights_outside.of(*pairs.T))])
+        return self.with_edges(np.unique(np.column_stack([row, column])[row < column], axis=0))
 
     @cached_property
     def _weights_outside(self) -> PairWeights:
