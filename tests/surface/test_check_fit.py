@@ -216,3 +216,11 @@ def test_a_graph_that_is_too_dense_for_the_rows_is_refused():
     model = mg.MixedGraphicalModel(lam=0.001).fit(table)
     with pytest.raises(mg.ParameterError, match=r"cannot be refitted to these rows.*refit=False"):
         model.check_fit(table.head(9), **QUICK)
+
+
+def test_a_long_check_is_announced_before_it_begins():
+    """Warnings are errors here, so that the announcement ends the check."""
+    x = np.random.default_rng(0).normal(size=(50, 2))
+    model = mg.MixedGraphicalModel(lam=0.2).fit(x)
+    with pytest.raises(mg.LongRunWarning, match=r"1,000 simulated tables of 50 rows.*n_sim="):
+        model.check_fit(x, n_sim=1_000, n_jobs=1)

@@ -244,6 +244,8 @@ def in_options(text: str) -> str:
     'To do: fit with --zero-term falls'
     >>> in_options('to try: fit with moderators=["sex", "class"]')
     'to try: fit with --moderators sex,class'
+    >>> in_options("fewer of them (n_sim=), or more processes (n_jobs=); in a report, check=False")
+    'fewer of them (--simulations), or more processes (--jobs); in a report, --no-check'
     >>> in_options("give a value of 'age', too: given={'age': ...}")
     "give a value of 'age', too: --given age=VALUE"
     """
