@@ -1040,7 +1040,7 @@ def test_a_path_is_its_models(table, plain, rows):
         edges = {frozenset((edge.source, edge.target)) for edge in model.edges_}
         assert set(map(frozenset, path.edges(at))) == edges
         assert path.n_edges[at] == (norms[at] > 0).sum() == len(path.pairs(at))
-        assert (path.triples(at)[:, 0] == -1).all()
+        assert (path.triples(at)[:, 2] == -1).all()
         assert len(path.theta(at)) == path.layout.n_theta
         np.testing.assert_allclose(path.params(at).coef, model.params_.coef, atol=1e-5)
         scores = model.node_scores(rows)
