@@ -11,7 +11,6 @@ import pytest
 from scipy.stats import chi2, norm
 
 import mixedgm as mg
-from mixedgm.studies import compare as studies_compare
 
 GIVEN = {"lam": 0.15, "random_state": 0, "n_jobs": 1}
 
@@ -213,14 +212,11 @@ def test_the_same_seed_gives_the_same_result_on_any_number_of_cores() -> None:
         (35, {}, "permutation", "35 rows, fewer than 10 for each of the 4 predictors"),
         (20, {}, "permutation", "20 rows, and estimates without shrinkage need at least 30"),
         (300, {"n_perm": 1}, "permutation", "n_perm was given"),
-        (300, {"blocks": np.arange(600) // 2}, "permutation", "rows of a block belong together"),
+        (40, {"blocks": np.arange(80) // 2}, "permutation", "rows of a block belong together"),
         (300, {"test": "permutation", "n_perm": 1}, "permutation", "it was asked for"),
     ],
 )
-def test_which_test_is_made_and_why(
-    n: int, options: dict, test: str, why: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(studies_compare, "PERMUTATIONS", 4)
+def test_which_test_is_made_and_why(n: int, options: dict, test: str, why: str) -> None:
     if test == "permutation":
         options = {"n_perm": None, **options}
     found = mg.compare(mixed(n), "site", **(GIVEN | {"lam": 0.6} | options))

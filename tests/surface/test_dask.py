@@ -2,19 +2,17 @@
 
 import os
 import signal
-from functools import partial
-from itertools import count
 
 import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
-from distributed import Client, LocalCluster
+from distributed import Client, LocalCluster, default_client
 
 import mixedgm as mg
 from mixedgm.cli import main
 from mixedgm.errors import NotYetError, ParameterError, TableError
-from mixedgm.parts.cluster import ClusterParts
+from tests.support.solvers import NEWTON, Faulty
 from tests.surface.test_parts import assert_same_model, fitted, plain
 from tests.unit.table.test_parted import as_parts, table, with_gaps
 
@@ -151,29 +149,37 @@ def test_the_command_line_leaves_parts_to_a_cluster(client, tmp_path, monkeypatc
 # -- workers that die ------------------------------------------------------------------------------
 
 
-def killed_once(flag, function, part, *given):
-    """On a worker: die with the part in hand the first time, do the work from then on."""
-    try:
-        flag.touch(exist_ok=False)
-    except FileExistsError:
-        return function(part, *given)
-    os.kill(os.getpid(), signal.SIGKILL)
+def killed_once(frame, flag):
+    """On a worker: die while the first partition is read; the flag says that this was done."""
+    if not flag.exists():
+        flag.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return frame
+
+
+class WorkersKilled:
+    """A condition of a solver: kills all workers before the first step, and is never true."""
+
+    def __init__(self):
+        self.pids = []
+
+    def __call__(self, problem):
+        if not self.pids:
+            self.pids = list(default_client().run(os.getpid).values())
+            for pid in self.pids:
+                os.kill(pid, signal.SIGKILL)
+        return False
 
 
 @pytest.mark.filterwarnings("ignore")  # a worker that is killed cannot close what it has open
-@pytest.mark.parametrize("call", [0, 4])
-def test_a_fit_survives_the_loss_of_a_worker(tmp_path, monkeypatch, call):
-    """A worker dies in the middle of the first pass over the parts, or of a later one."""
-    frame, total, calls = plain(table()), ClusterParts.total, count()
-
-    def total_with_a_loss(parts, function, *given, **more):
-        if next(calls) == call:
-            function = partial(killed_once, tmp_path / "killed", function)
-        return total(parts, function, *given, **more)
-
-    monkeypatch.setattr(ClusterParts, "total", total_with_a_loss)
+def test_a_fit_survives_the_loss_of_its_workers(tmp_path):
+    """One dies while it reads; all of them, with all parts, between two passes over the rows."""
+    frame, killed = plain(table()), WorkersKilled()
     options = {"threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": 50}
     with LocalCluster(n_workers=2, **options) as cluster, Client(cluster):
-        found = fitted(parted(frame, 4), lam=0.1)
-    assert (tmp_path / "killed").exists()
-    assert_same_model(fitted(frame, lam=0.1), found)
+        flag = tmp_path / "killed"
+        X = parted(frame, 4).map_partitions(killed_once, flag, meta=frame.iloc[:0])
+        found = fitted(X, lam=0.1, solver=Faulty(killed, KeyboardInterrupt))
+    assert flag.exists()
+    assert len(killed.pids) == 2
+    assert_same_model(fitted(frame, lam=0.1, solver=NEWTON), found)

@@ -614,7 +614,7 @@ def test_the_check_is_drawn_and_says_what_is_wrong(checked, model, table, axes):
 
 def test_the_graph_of_every_kind_is_checked(model, table):
     """Refitted, with a hurdle column, whose tables come from chains."""
-    checked = model.check_fit(table, n_sim=8, random_state=0, n_jobs=1)
+    checked = model.check_fit(table, n_sim=20, random_state=0, n_jobs=1)
     assert checked.refit
     assert len(checked.node_checks) == 9
     assert len(checked.pair_checks) == 36

@@ -13,7 +13,6 @@ import pytest
 
 import mixedgm as mg
 from mixedgm.cli import main
-from mixedgm.views.positions import positions
 from tests.support.command_line import survey
 from tests.support.patients import TYPES, patients
 from tests.support.report_page import content_of, read_content, sha256, table
@@ -71,7 +70,7 @@ def test_edges_are_those_of_the_model(page: str, model: mg.MixedGraphicalModel) 
     np.testing.assert_allclose([e["weight"] for e in graph["edges"]], weights, rtol=1e-3)
     assert {node["kind"] for node in graph["nodes"]} == {kind["name"] for kind in graph["kinds"]}
     # A page counts from its top, a picture from its bottom.
-    places = positions(model.fitted_, "spring")
+    places = model.plot(layout="spring").positions
     for node in graph["nodes"]:
         x, y = places[node["name"]]
         assert (node["x"], node["y"]) == pytest.approx((x, -y), rel=1e-3, abs=1e-4)

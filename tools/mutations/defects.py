@@ -440,7 +440,7 @@ DEFECTS = (
         "positive = shape.skewness > 0.0 and other.low > 0.0",
         "positive = shape.skewness > 0.0",
     ),
-    Defect("table/missing.py", "len(keep)) & ~keep))", "len(keep))))"),
+    Defect("table/missing.py", "n_usable = n_kept + n_incomplete", "n_usable = n_incomplete"),
     Defect("table/dependence.py", "table /= np.where(scale > 0, scale, 1.0)", "table /= 1.0"),
     Defect(
         "table/encode.py",

@@ -1,5 +1,7 @@
 """Parts on the workers of a cluster: order, sums in a tree, errors."""
 
+from concurrent.futures import CancelledError
+
 import numpy as np
 import pytest
 from distributed import Client
@@ -48,3 +50,25 @@ def test_parts_keep_their_order_and_sums_their_tree(client):
     assert parts.combined(max, float) == values.max()
     assert list(parts.replaced(abs).map(float, each=None)) == np.abs(values).tolist()
     assert len(parts) == 0
+
+
+class Forgetful:
+    """A cluster that has lost what tasks need, so many times."""
+
+    def __init__(self, n_losses):
+        self.n_losses = n_losses
+
+    def submit(self, function, *given, pure):
+        return function, *given
+
+    def gather(self, futures):
+        self.n_losses -= 1
+        if self.n_losses >= 0:
+            raise CancelledError("lost with its worker")
+        return [function(*given) for function, *given in futures]
+
+
+def test_tasks_whose_arguments_are_lost_are_sent_again():
+    assert list(ClusterParts(Forgetful(2), [1.0, 4.0]).map(reciprocal)) == [1.0, 0.25]
+    with pytest.raises(CancelledError):
+        list(ClusterParts(Forgetful(3), [1.0]).map(reciprocal))

@@ -42,6 +42,9 @@ def test_skewed_amounts_have_a_note():
     assert (note.column, note.severity) == ("debt", "note")
     assert note.what.startswith("skewed where it is not zero")
     assert "np.log1p" in note.remedy
+    for shifted in (amounts - 100.0 * (amounts != 0.0), -amounts):  # no logarithm of either
+        (note,) = check_table(TABLE.assign(debt=shifted), types=HURDLE).findings
+        assert note.remedy.startswith("use a function of it")
     logs = check_table(TABLE.assign(debt=np.log1p(amounts)), types=HURDLE)
     assert not logs.findings
     silent = {"types": HURDLE, "transforms": {"debt": None}}

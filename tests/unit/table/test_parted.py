@@ -12,7 +12,7 @@ from pyarrow import dataset
 from mixedgm import Count, Ordinal, TableError, TableWarning, check_table
 from mixedgm.errors import NotYetError, ParameterError
 from mixedgm.table.encode import learn
-from mixedgm.table.part_columns import PartPlan
+from mixedgm.table.part_columns import NumberSummary, PartPlan
 from mixedgm.table.parted import check_parts, learn_parts, read_locally
 from mixedgm.table.sources import source_of
 
@@ -421,3 +421,13 @@ def test_rows_that_are_taken(tmp_path):
         every = list(taken.parts.map(lambda part: part))
         np.testing.assert_array_equal(np.concatenate([p.codes for p in every]), expected.codes)
         assert design.weight_of(chosen) == expected.total_weight
+
+
+def test_moments_of_merged_parts_are_those_of_the_whole():
+    x = np.random.default_rng(0).lognormal(size=90)
+    x[20:] += 3.0
+    merged = NumberSummary.of(x[:20]).merged(NumberSummary.of(x[20:]))
+    assert merged.mean == pytest.approx(x.mean())
+    expected = [((x - x.mean()) ** k).sum() for k in (2, 3, 4)]
+    assert merged.powers == pytest.approx(expected)
+    assert merged.count == 90
