@@ -106,7 +106,7 @@ class AdequacyMethods(HasModel):
             frame.  `nodes()`: residuals of every column given all others (of an ordinal column
             those of its scores), and how odd they are.  `pairs()`: strength of every pair in the
             rows and in simulated tables, and how odd the pair is.  `levels()`: observed and
-            expected counts.  `plot()`: all of it in one picture.  `p_value`: of the whole table.
+            expected counts.  `plot()`: all of it in one picture.  `p`: of the whole table.
 
         Raises
         ------

@@ -41,7 +41,7 @@ class Pooled:
         Variance of the estimates between the tables.
     n_results : int
         Number of results.
-    dof_complete : float
+    df_complete : float
         Degrees of freedom that a table without gaps would have.
     level : float
         Of the intervals.
@@ -54,7 +54,7 @@ class Pooled:
     within: Floats
     between: Floats
     n_results: int
-    dof_complete: float
+    df_complete: float
     level: float
     library: str = "numpy"
 
@@ -74,12 +74,12 @@ class Pooled:
         return np.sqrt(self.variance)
 
     @property
-    def dof(self) -> Floats:
-        """Degrees of freedom (Rubin 1987; Barnard and Rubin 1999 where `dof_complete` is given)."""
+    def df(self) -> Floats:
+        """Degrees of freedom (Rubin 1987; Barnard and Rubin 1999 where `df_complete` is given)."""
         with np.errstate(divide="ignore", invalid="ignore"):
             share = np.where(self.variance > 0.0, self._added / self.variance, 0.0)
             by_results = (self.n_results - 1) / share**2
-            complete = self.dof_complete
+            complete = self.df_complete
             if not np.isfinite(complete):
                 return np.asarray(by_results)
             observed = (complete + 1.0) / (complete + 3.0) * complete * (1.0 - share)
@@ -94,7 +94,7 @@ class Pooled:
     @property
     def p(self) -> Floats:
         """Of the hypothesis that the parameter is zero, two-sided."""
-        return np.asarray(2.0 * stats.t.sf(np.abs(self.statistic), self.dof))
+        return np.asarray(2.0 * stats.t.sf(np.abs(self.statistic), self.df))
 
     @property
     def lower(self) -> Floats:
@@ -108,14 +108,14 @@ class Pooled:
 
     @property
     def _half(self) -> Floats:
-        return np.asarray(stats.t.isf(0.5 * (1.0 - self.level), self.dof) * self.se)
+        return np.asarray(stats.t.isf(0.5 * (1.0 - self.level), self.df) * self.se)
 
     @property
     def missing_information(self) -> Floats:
         """The share of the information about a parameter that gaps have taken."""
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = np.where(self._added > 0.0, self._added / self.within, 0.0)
-            few_results = np.where(self._added > 0.0, 2.0 / (self.dof + 3.0), 0.0)
+            few_results = np.where(self._added > 0.0, 2.0 / (self.df + 3.0), 0.0)
             share = (ratio + few_results) / (ratio + 1.0)
         return np.asarray(np.where(np.isinf(ratio), 1.0, share))
 
@@ -124,13 +124,13 @@ class Pooled:
     def frame(self) -> Any:
         """One row per parameter.
 
-        Columns: name, estimate, se, lower, upper, statistic, dof, p, missing_information.
+        Columns: name, estimate, se, lower, upper, statistic, df, p, missing_information.
         """
         return frame(self._columns, self.library)
 
     @property
     def _columns(self) -> Columns:
-        fields = ("estimate", "se", "lower", "upper", "statistic", "dof", "p")
+        fields = ("estimate", "se", "lower", "upper", "statistic", "df", "p")
         named = [" - ".join(map(str, n)) if isinstance(n, tuple) else str(n) for n in self.names]
         values = {field: getattr(self, field) for field in (*fields, "missing_information")}
         return {"name": named, **values}
@@ -140,8 +140,8 @@ class Pooled:
         columns = self._columns
         shown = {name: columns[name] for name in _LEADING}
         lines = [f"Rubin's rules; intervals of {self.level:.0%}"]
-        if np.isfinite(self.dof_complete):
-            lines.append(f"{self.dof_complete:g} degrees of freedom without gaps")
+        if np.isfinite(self.df_complete):
+            lines.append(f"{self.df_complete:g} degrees of freedom without gaps")
         title = f"{number_of(len(self.names), 'estimate')}, pooled over {self.n_results} tables"
         return title, shown, tuple(lines)
 
@@ -165,7 +165,7 @@ def pool(
     *,
     errors: str = "se",
     by: str | Sequence[str] | None = None,
-    dof_complete: float | None = None,
+    df_complete: float | None = None,
     level: float = 0.95,
 ) -> Pooled:
     """Combine the results of one analysis on several imputed tables by Rubin's rules.
@@ -187,7 +187,7 @@ def pool(
     by : str or sequence of str, optional
         Columns of the data frames that name a parameter.  By default `source`, `target` and the
         like where a frame has them, as those of this package; else the index of a pandas frame.
-    dof_complete : float, optional
+    df_complete : float, optional
         Degrees of freedom that a table without gaps would have, such as rows minus parameters: with
         few rows, intervals are then wider (Barnard and Rubin 1999).  By default infinitely many.
     level : float
@@ -196,7 +196,7 @@ def pool(
     Returns
     -------
     Pooled
-        `estimate`, `se`, `dof`, `lower`, `upper`, `statistic`, `p` and `missing_information`, each
+        `estimate`, `se`, `df`, `lower`, `upper`, `statistic`, `p` and `missing_information`, each
         an array; `frame()` has them all.
 
     Raises
@@ -226,8 +226,8 @@ def pool(
     """
     ensure(errors in _ERRORS, "errors", "'se' or 'variance'", errors)
     ensure(is_real(level) and 0.0 < level < 1.0, "level", "a number in (0, 1)", level)
-    good = dof_complete is None or (is_real(dof_complete) and dof_complete > 0.0)
-    ensure(good, "dof_complete", "a positive number or None", dof_complete)
+    good = df_complete is None or (is_real(df_complete) and df_complete > 0.0)
+    ensure(good, "df_complete", "a positive number or None", df_complete)
     given = list(results) if isinstance(results, (list, tuple)) or _is_iterator(results) else []
     if len(given) < 2:
         raise ParameterError(
@@ -247,7 +247,7 @@ def pool(
         within=variances.mean(axis=0),
         between=estimates.var(axis=0, ddof=1),
         n_results=len(given),
-        dof_complete=np.inf if dof_complete is None else float(dof_complete),
+        df_complete=np.inf if df_complete is None else float(df_complete),
         level=float(level),
         library=read[0].library,
     )
