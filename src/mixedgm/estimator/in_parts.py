@@ -12,6 +12,7 @@ from mixedgm.errors import Finding, ParameterError, TableError
 from mixedgm.fitted import FittedModel
 from mixedgm.printable import number_of, rows
 from mixedgm.table.encode import UnseenArg
+from mixedgm.table.files import reading
 from mixedgm.table.gaps import Gaps
 from mixedgm.table.read import Frame, as_frame, with_weights
 from mixedgm.table.schema import Schema
@@ -73,7 +74,8 @@ def dask_scores(
     score = delayed(_scored_partition, pure=False)
     tasks = [score(part, model, sample_weight, unseen) for part in X.to_delayed()]
     compute: Any = dask.base.compute
-    every = [sums for sums in compute(*tasks) if sums is not None]
+    with reading("the Dask frame"):
+        every = [sums for sums in compute(*tasks) if sums is not None]
     if not every:
         raise TableError([Finding(None, "the table cannot be scored: no row counts", "")])
     return mean_scores(every)

@@ -7,6 +7,7 @@ where these are not enough.  Then every part becomes a `Design`.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -461,12 +462,17 @@ def _without_weights(frame: Frame, name: str | None) -> tuple[Frame, list[Findin
 
 
 def _name_findings(read: ReadParts, names: Sequence[str], weights: str | None) -> list[Finding]:
-    """Return errors about parts that have other columns than the first."""
+    """Return errors about parts that have other columns than the first, or a column twice."""
     wanted = {*names} | ({weights} if weights is not None else set())
     findings = []
     for what, remedy, differ in (
         ("is absent in", "add it there, or leave it out everywhere", wanted.difference),
         ("is not in the first part, but in", "leave it out there", _others(wanted)),
+        (
+            "is the name of several columns in",
+            "give each its own name",
+            lambda part: _repeated(part) - _repeated(names),  # size_findings has those of the first
+        ),
     ):
         where: dict[str, list[str]] = {}
         for label, part in zip(read.labels, read.summaries, strict=True):
@@ -480,6 +486,10 @@ def _name_findings(read: ReadParts, names: Sequence[str], weights: str | None) -
 
 def _others(wanted: set[str]) -> Callable[[Sequence[str]], set[str]]:
     return lambda names: set(names) - wanted
+
+
+def _repeated(names: Sequence[str]) -> set[str]:
+    return {name for name, count in Counter(names).items() if count > 1}
 
 
 def _weight_findings(read: ReadParts, n_rows: int, given: Floats | None) -> list[Finding]:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from mixedgm.errors import Finding, ParameterError, TableError, near_matches
 from mixedgm.printable import quoted
-from mixedgm.table.files import read_table
+from mixedgm.table.files import path_name, read_table, reading
 
 __all__ = ["Frame", "as_frame", "read_table"]
 
@@ -94,8 +94,8 @@ def as_frame(X: object) -> Frame:
     """
     if isinstance(X, Frame):
         return X
+    _refuse_parts(X)
     if isinstance(X, str | PathLike):
-        _refuse_parts(fspath(X))
         return as_frame(read_table(fspath(X)))
     if type(X).__module__.partition(".")[0] == "scipy" and hasattr(X, "toarray"):
         raise TableError(
@@ -110,11 +110,28 @@ def as_frame(X: object) -> Frame:
     return Frame(tuple(f"x{at}" for at in range(len(columns))), columns, len(array), "numpy")
 
 
-def _refuse_parts(path: str) -> None:
-    """Raise TableError for a pattern of file names: only some functions take a table in parts."""
-    if glob.has_magic(path) and not Path(path).exists():
-        what = f"{quoted(path, 300)} is a table in parts, and this needs all of its rows at once"
-        raise TableError([Finding(None, what, "read the files, and pass the table that they make")])
+def _refuse_parts(X: object) -> None:
+    """Raise TableError for a table in parts, which only some functions take."""
+    remedy = "pandas.read_parquet reads all files of a folder or list, if they fit in memory"
+    if isinstance(X, str | PathLike):
+        what, path = path_name(X), Path(fspath(X))
+        with reading(f"the path {what}"):
+            pattern = glob.has_magic(fspath(X)) and not path.exists()
+            in_parts = pattern or (
+                path.is_dir() and next(path.rglob("*.parquet"), None) is not None
+            )
+    elif isinstance(X, list | tuple):
+        what, in_parts = "a list of files", bool(X) and all(map(_is_parquet, X))
+    else:
+        what, in_parts = "a dataset", type(X).__module__ == "pyarrow._dataset"
+        remedy = "X.to_table() reads all of it, if it fits in memory"
+    if in_parts:
+        what = f"{what} is a table in parts, and this needs all of its rows in memory at once"
+        raise TableError([Finding(None, what, remedy)])
+
+
+def _is_parquet(item: object) -> bool:
+    return isinstance(item, str | PathLike) and fspath(item).lower().endswith(".parquet")
 
 
 def _eager_native(X: object) -> Any | None:
@@ -127,13 +144,15 @@ def _eager_native(X: object) -> Any | None:
     if isinstance(frame, nw.Series):
         raise TableError(_one_column(type(X).__name__, "X.to_frame() or X[['name']]"))
     if isinstance(frame, nw.LazyFrame):
-        frame = frame.collect()
+        with reading(f"the lazy frame of {frame.implementation.value}"):
+            frame = frame.collect()
     if not isinstance(frame, nw.DataFrame):
         if not hasattr(X, "__arrow_c_stream__") or find_spec("pyarrow") is None:
             return None
         import pyarrow as pa
 
-        return pa.table(X)  # record batches and other arrow producers
+        with reading(f"the table of type {type(X).__name__}"):
+            return pa.table(X)  # record batches and other arrow producers
     known = ("pandas", "polars", "pyarrow")
     return frame.to_native() if frame.implementation.value in known else frame.to_arrow()
 

@@ -145,7 +145,7 @@ class Values:
     def shown(self, *, text: bool) -> str:
         """Return the commonest values with counts; of a mixed column those that are text or not."""
         if self.family == "mixed":
-            cells = np.asarray(self.column, dtype=object)
+            cells = _to_numpy(self.column)
             counts = Counter(
                 cell for cell in cells if isinstance(cell, str) == text and cell == cell
             )
@@ -236,9 +236,12 @@ def _holds_objects(column: RawColumn) -> bool:
 
 
 def _to_numpy(column: RawColumn) -> NDArray[Any]:
-    if isinstance(column, nw.Series):
-        return np.asarray(column.to_numpy(), dtype=object)
-    return column
+    """The objects of a column; a signalling NaN, which cannot be hashed or compared, is a NaN."""
+    values = np.asarray(
+        column.to_numpy() if isinstance(column, nw.Series) else column, dtype=object
+    )
+    signals = [isinstance(value, Decimal) and value.is_snan() for value in values]
+    return np.where(signals, np.nan, values) if any(signals) else values
 
 
 def _dtype_name(column: RawColumn) -> str:
