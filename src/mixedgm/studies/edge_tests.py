@@ -24,6 +24,7 @@ from mixedgm.studies.row_groups import row_labels
 from mixedgm.table import as_frame
 from mixedgm.table.encode import Design
 from mixedgm.table.gaps import Gaps, read_rows
+from mixedgm.table.labels import numbered
 from mixedgm.table.read import Frame
 
 __all__ = ["edge_tests"]
@@ -179,11 +180,7 @@ def _checked(model: Any, n_jobs: int | None) -> tuple[FittedModel, Options]:
 
 def _clusters(cluster: Any, frame: Frame, design: Design | Gaps) -> Ints:
     """Number of the cluster of every row of the design."""
-    _, codes = np.unique(
-        np.array([str(label) for label in row_labels("cluster", cluster, frame, design)]),
-        return_inverse=True,
-    )
-    return np.asarray(codes, dtype=np.int64)
+    return numbered(row_labels("cluster", cluster, frame, design))[1]
 
 
 def _refuse(task: Task, design: Design | Gaps, clusters: Ints | None) -> None:

@@ -60,7 +60,7 @@ from mixedgm.table.dependence import (
 from mixedgm.table.effort import effort
 from mixedgm.table.missing import Missing, check_missing, present_rows, read_weights
 from mixedgm.table.numbers import ArrayNumbers, Numbers
-from mixedgm.table.read import Frame, as_frame
+from mixedgm.table.read import Frame, as_frame, with_weights
 from mixedgm.table.schema import Column, Kind, LeftOut, Level, Role, Schema, described, types_line
 from mixedgm.table.values import Factor, Values, read_values
 
@@ -208,7 +208,7 @@ def check_whole(
     """Check a table whose rows are all in memory; see `check_table`."""
     if missing not in get_args(MissingArg):
         raise ParameterError.must_be("missing", "'error', 'drop' or 'model'", missing)
-    frame = as_frame(X)
+    frame, sample_weight = with_weights(as_frame(X), sample_weight)
     findings = size_findings(frame, minimum=2)
     options, option_findings = resolve_options(frame, types, transforms, covariates)
     weights, weight_findings = read_weights(sample_weight, frame.n_rows)

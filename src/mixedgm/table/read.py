@@ -14,7 +14,7 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from mixedgm.errors import Finding, ParameterError, TableError, near_matches
 from mixedgm.printable import quoted
@@ -72,17 +72,31 @@ def without_column(frame: Frame, name: str) -> Frame:
     )
 
 
-def with_weights(frame: Frame, name: str) -> tuple[Frame, NDArray[Any]]:
-    """Return the frame without the column of weights that `sample_weight` names, and that column.
+def with_weights(
+    frame: Frame, sample_weight: ArrayLike | str | None
+) -> tuple[Frame, ArrayLike | None]:
+    """Return the frame without the column that `sample_weight` names, and that column.
 
-    Raises ParameterError where there is none.
+    Weights that are given as an array stay as they are.
     """
-    if name not in frame.positions:
-        hint = near_matches(name, frame.names)
-        raise ParameterError(f"sample_weight names {quoted(name)}, which is not a column; {hint}")
-    column = frame.columns[frame.positions[name]]
+    if not isinstance(sample_weight, str):
+        return frame, sample_weight
+    column = named_column("sample_weight", sample_weight, frame)
     values = column.to_numpy() if isinstance(column, nw.Series) else column
-    return without_column(frame, name), np.asarray(values)
+    return without_column(frame, sample_weight), np.asarray(values)
+
+
+def named_column(option: str, name: str, frame: Frame) -> RawColumn:
+    """Return the column that an option names; ParameterError where there is none, or several."""
+    count = frame.names.count(name)
+    if count == 1:
+        return frame.columns[frame.positions[name]]
+    if count:
+        raise ParameterError(
+            f"{option} names {quoted(name)}, and {count} columns have this name; give each its own."
+        )
+    hint = near_matches(name, frame.names)
+    raise ParameterError(f"{option} names {quoted(name)}, which is not a column; {hint}")
 
 
 def as_frame(X: object) -> Frame:
