@@ -310,8 +310,8 @@ class NewDataMethods(HasModel):
             those of a resample of `X`, so that the spread between draws has the uncertainty of the
             fit, too.  The model's graph is kept and estimated again with random weights of the rows
             (a Bayesian bootstrap); `X` should be the training table.
-        sample_weight : array (n,), optional
-            Frequencies of the rows, for resamples.
+        sample_weight : array (n,) or str, optional
+            Frequencies of the rows, for resamples, or the name of their column.
         n_jobs : int, optional
             Processes for resamples; they change no result.
         verbose : int

@@ -77,8 +77,8 @@ def edge_tests(
         of as frequencies.
     level : float
         Of the intervals.
-    sample_weight : array (n,), optional
-        Frequencies of the rows.
+    sample_weight : array (n,) or str, optional
+        Frequencies of the rows, or the name of their column.
     random_state : int, Generator, RandomState or None
         Which rows are drawn, for variances of the model.
     n_jobs : int, optional
@@ -203,7 +203,8 @@ def _refuse(task: Task, design: Design | Gaps, clusters: Ints | None) -> None:
             "as those that have an edge; or ask by a bootstrap how often edges are found again."
         )
     if task.layout.n_groups == 0:
-        raise ParameterError("no pair of columns may have an edge, so there is nothing to test.")
+        why = "; ".join(("no pair of columns may have an edge", *task.without_edges))
+        raise ParameterError(f"{why}. So there is nothing to test.")
 
 
 def held_graph(task: Task, fitted: FittedModel, method: str) -> tuple[Ints, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,8 @@ __all__ = ["Pooled", "pool"]
 _ERRORS = {"se": ("se", "std_error", "std.error"), "variance": ("variance", "var")}
 """What the second of two numbers is, and what a frame may call it."""
 _NAMES = ("source", "target", "moderator", "source_level", "target_level", "moderator_level")
+_MOST = 1e150
+"""Beyond, squares of estimates and of errors overflow, and below its inverse they vanish."""
 _LEADING = ("name", "estimate", "se", "lower", "upper", "p", "missing_information")
 
 
@@ -131,7 +133,7 @@ class Pooled:
     @property
     def _columns(self) -> Columns:
         fields = ("estimate", "se", "lower", "upper", "statistic", "df", "p")
-        named = [" - ".join(map(str, n)) if isinstance(n, tuple) else str(n) for n in self.names]
+        named = [_shown(name) for name in self.names]
         values = {field: getattr(self, field) for field in (*fields, "missing_information")}
         return {"name": named, **values}
 
@@ -177,7 +179,7 @@ def pool(
 
         - pairs ``(estimate, se)`` of numbers, arrays or pandas Series;
         - data frames with columns `estimate` and `se` (or `variance`), such as
-          ``edge_tests(...).edges()``;
+          ``edge_tests(...).parameters()``;
         - objects with `params`, and `bse` or `cov_params()`, as statsmodels returns.
 
         Where the results have names (those of a Series, of `by`, or the index of a pandas frame),
@@ -202,7 +204,8 @@ def pool(
     Raises
     ------
     ParameterError
-        With fewer than two results, or results that do not have the same parameters.
+        With fewer than two results, or results that do not have the same parameters; for
+        estimates that are not finite, and errors that are not finite and above zero.
 
     Notes
     -----
@@ -238,9 +241,10 @@ def pool(
     read = [_read(result, errors, columns, number) for number, result in enumerate(given)]
     names = read[0].names
     aligned = [_aligned(each, names, number) for number, each in enumerate(read)]
-    estimates, variances = (np.array(part) for part in zip(*aligned, strict=True))
-    if (variances < 0.0).any():
-        raise ParameterError("a variance is negative; errors= says what the second numbers are.")
+    estimates, spreads = (np.array(part) for part in zip(*aligned, strict=True))
+    _refuse_impossible(names, estimates, spreads)
+    squared = np.array([each.kind == "se" for each in read])[:, None]
+    variances = np.where(squared, spreads**2, spreads)
     return Pooled(
         names=names,
         estimate=estimates.mean(axis=0),
@@ -258,10 +262,34 @@ class _Result:
     """One result as plain values."""
 
     names: tuple[Hashable, ...]
-    named: bool
     estimate: Floats
-    variance: Floats
+    spread: Floats
+    kind: str
+    """What `spread` is: "se" or "variance"."""
     library: str = "numpy"
+
+
+def _refuse_impossible(names: tuple[Hashable, ...], estimates: Floats, spreads: Floats) -> None:
+    """Raise ParameterError that lists all numbers by which nothing can be pooled."""
+    wrong = [
+        f"{noun} {values[number, k]:g} of parameter {_shown(names[k])} in result {number}"
+        for noun, values, good in (
+            ("estimate", estimates, np.abs(estimates) < _MOST),
+            ("error", spreads, (spreads > 1.0 / _MOST) & (spreads < _MOST)),
+        )
+        for number, k in np.argwhere(~good).tolist()
+    ]
+    if wrong:
+        raise ParameterError(
+            f"{number_of(len(wrong), 'number')} cannot be pooled: {few(wrong, 10, str)}. Estimates "
+            f"must be finite, standard errors and variances above zero, all below {_MOST:g}. To "
+            "fix: leave out what has no estimate; errors= says whether the second numbers are "
+            "variances."
+        )
+
+
+def _shown(name: Hashable) -> str:
+    return " - ".join(map(str, name)) if isinstance(name, tuple) else str(name)
 
 
 def _is_iterator(results: Any) -> bool:
@@ -300,8 +328,7 @@ def _pair(estimate: Any, spread: Any, errors: str, number: int) -> _Result:
             f"result {number} has {values.size} estimates and {spreads.size} errors; there must be "
             "one for each, or a covariance matrix with errors='variance'."
         )
-    variance = spreads**2 if errors == "se" else spreads
-    return _Result(names or tuple(range(len(values))), named, values, variance, library)
+    return _Result(names or tuple(range(len(values))), values, spreads, errors, library)
 
 
 def _numbers(values: Any, number: int) -> Any:
@@ -337,14 +364,14 @@ def _of_frame(result: Any, by: tuple[str, ...], number: int) -> _Result:
         names: tuple[Hashable, ...] = tuple(
             row[0] if len(chosen) == 1 else tuple(v for v in row if v is not None) for row in rows
         )
-        return _Result(names, True, pair.estimate, pair.variance, library)
+        return replace(pair, names=names, library=library)
     if hasattr(result, "index") and hasattr(result, "iloc"):
-        return _Result(tuple(result.index), True, pair.estimate, pair.variance, library)
-    return _Result(pair.names, False, pair.estimate, pair.variance, library)
+        return replace(pair, names=tuple(result.index), library=library)
+    return replace(pair, library=library)
 
 
 def _aligned(result: _Result, names: tuple[Hashable, ...], number: int) -> tuple[Floats, Floats]:
-    """Estimates and variances in the order of the names."""
+    """Return estimates and their spreads in the order of the names."""
     if len(set(result.names)) < len(result.names):
         raise ParameterError(
             f"two parameters of result {number} have the same name; by= names columns that tell "
@@ -358,4 +385,4 @@ def _aligned(result: _Result, names: tuple[Hashable, ...], number: int) -> tuple
             "one of them only. To fix: pool what all results have."
         )
     order = [at[name] for name in names]
-    return result.estimate[order], result.variance[order]
+    return result.estimate[order], result.spread[order]

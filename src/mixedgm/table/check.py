@@ -167,8 +167,8 @@ def check_table(
         Columns that predict but are not predicted.
     missing : {"error", "drop", "model"}
         What to do about missing values: refuse them, drop their rows, or model them.
-    sample_weight : array of shape (n,), optional
-        Frequencies of the rows.
+    sample_weight : array of shape (n,) or str, optional
+        Frequencies of the rows, or the name of their column.
 
     Returns
     -------

@@ -17,7 +17,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mixedgm.errors import Finding, NotYetError, ParameterError, near_matches
+from mixedgm.errors import Finding, NotYetError, ParameterError, TableError, near_matches
 from mixedgm.parallel import n_workers
 from mixedgm.parts.contract import Parts, Sums, View
 from mixedgm.parts.local import LocalParts
@@ -46,7 +46,14 @@ from mixedgm.table.dependence import (
 )
 from mixedgm.table.effort import effort
 from mixedgm.table.encode import Design, Matched, design_of
-from mixedgm.table.missing import Missing, columns_gone, gap_finding, ranked_gaps, weight_finding
+from mixedgm.table.missing import (
+    Missing,
+    columns_gone,
+    gap_finding,
+    ranked_gaps,
+    weight_array,
+    weight_finding,
+)
 from mixedgm.table.numbers import Numbers
 from mixedgm.table.part_columns import (
     MOST_LEVELS,
@@ -415,7 +422,9 @@ def check_parts(
         )
     given = None
     if sample_weight is not None and by_name is None:
-        given = np.asarray(sample_weight, dtype=np.float64).ravel()
+        given, bad = weight_array(sample_weight)
+        if bad is not None:
+            raise TableError([bad])
     ignored = tuple(options.left_out)
     plan = PartPlan(first.names, options.kinds, by_name, ignored, most_levels)
     read = reader.read(plan, given)
