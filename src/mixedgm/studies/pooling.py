@@ -14,6 +14,7 @@ from mixedgm.model.layout import Floats
 from mixedgm.parameters import ensure, is_real
 from mixedgm.printable import few, number_of, quoted
 from mixedgm.table.assemble import Columns, frame
+from mixedgm.table.numbers import as_doubles
 
 __all__ = ["Pooled", "pool"]
 
@@ -333,7 +334,7 @@ def _pair(estimate: Any, spread: Any, errors: str, number: int) -> _Result:
 
 def _numbers(values: Any, number: int) -> Any:
     try:
-        return np.asarray(values, dtype=np.float64)
+        return as_doubles(values)
     except (TypeError, ValueError):
         raise ParameterError.must_be(f"result {number}", "numbers", values) from None
 

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mixedgm.errors import Finding
 from mixedgm.printable import counted, few, literal, number_of, quoted, rows
+from mixedgm.table.numbers import as_doubles
 from mixedgm.table.schema import drop_line
 
 __all__ = ["Missing", "check_missing", "present_rows", "read_weights", "weight_array"]
@@ -44,9 +45,8 @@ def read_weights(
 def weight_array(sample_weight: ArrayLike) -> tuple[Floats, Finding | None]:
     """Return weights as an array, and the error that they are not numbers or not 1-D."""
     try:
-        with np.errstate(over="ignore"):  # of long doubles; they are infinite then, an error
-            weights = np.array(sample_weight, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
+        weights = as_doubles(sample_weight)
+    except (TypeError, ValueError):
         return np.zeros(0), Finding(None, "sample_weight holds values that are not numbers", "")
     if weights.ndim == 1:
         return weights, None

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixedgm.printable import counted
+from mixedgm.table.numbers import as_doubles, nearest_double
 from mixedgm.table.read import RawColumn
 from mixedgm.table.schema import Level
 
@@ -102,16 +103,16 @@ class Values:
     def numbers(self) -> Floats:
         """Return the values as float64, NaN where missing; zero-copy where the frame allows it."""
         if self._array is not None:
-            return np.asarray(self._array, dtype=np.float64)
+            return as_doubles(self._array)
         if self.family == "category":
             factor = self.factor()
-            table = np.array([*map(_as_float, factor.levels), np.nan])
+            table = np.array([*map(nearest_double, factor.levels), np.nan])
             return np.asarray(table[factor.codes], dtype=np.float64)
         if _holds_objects(self.column):
             return _object_numbers(_to_numpy(self.column))
         if isinstance(self.column, nw.Series):
             return _series_numbers(self.column)
-        return np.asarray(self.column, dtype=np.float64)
+        return as_doubles(self.column)
 
     @cached_property
     def _array(self) -> NDArray[Any] | None:
@@ -270,17 +271,9 @@ def _series_numbers(column: nw.Series[Any]) -> Floats:
     return np.asarray(column.cast(nw.Float64).to_numpy(), dtype=np.float64)
 
 
-def _as_float(value: Any) -> float:
-    """The nearest double; infinity where a whole number is beyond all of them."""
-    try:
-        return float(value)
-    except OverflowError:
-        return float("-inf") if value < 0 else float("inf")
-
-
 def _object_numbers(values: NDArray[Any]) -> Floats:
     as_float = {
-        value: np.nan if type(value).__name__ in _MISSING_TYPES else _as_float(value)
+        value: np.nan if type(value).__name__ in _MISSING_TYPES else nearest_double(value)
         for value in set(values)
     }
     return np.fromiter(map(as_float.__getitem__, values), dtype=np.float64, count=len(values))
