@@ -48,7 +48,6 @@ from mixedgm.table import as_frame, learn
 from mixedgm.table.encode import Design
 from mixedgm.table.gaps import Gaps, learn_gaps
 from mixedgm.table.parted import PartedDesign, Reader, learn_parts, parts_of
-from mixedgm.table.read import with_weights
 from mixedgm.table.schema import Schema
 
 
@@ -391,8 +390,6 @@ def table_margins(task: Task) -> Margins | None:
 
 def encode(X: Any, options: Options, sample_weight: ArrayLike | str | None = None) -> Design | Gaps:
     """Check the table and turn it into numbers; a table with gaps that are modelled keeps them."""
-    if isinstance(sample_weight, str):
-        X, sample_weight = with_weights(as_frame(X), sample_weight)
     if options.moderator_names:
         X = as_frame(X)
         options.check_moderators(X)

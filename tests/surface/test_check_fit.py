@@ -64,7 +64,7 @@ def test_whole_weights_are_rows_that_are_there_so_often():
     assert weighted.flagged == repeated.flagged
     one, two = (each.pairs().sort_values(["source", "target"]) for each in (weighted, repeated))
     np.testing.assert_allclose(one["observed"], two["observed"], atol=1e-12)
-    np.testing.assert_allclose(one["p_value"], two["p_value"], atol=0.05)
+    np.testing.assert_allclose(one["p"], two["p"], atol=0.05)
 
 
 def test_new_rows_are_judged_by_the_graph_or_by_the_parameters():
@@ -172,7 +172,7 @@ def test_flags_are_a_frame_of_what_is_flagged():
     ends = zip(flags["column"], flags["other"], strict=True)
     assert tuple(tuple(e for e in pair if isinstance(e, str)) for pair in ends) == checked.flagged
     assert (flags["p_adjusted"] <= checked.alpha).all()
-    assert checked.p_value == flags["p_adjusted"].min()
+    assert checked.p == flags["p_adjusted"].min()
     assert flags["advice"].str.contains(" To do: ").all()
     html = checked._repr_html_()
     assert all(meaning in html for meaning in flags["meaning"])

@@ -619,7 +619,7 @@ def test_the_graph_of_every_kind_is_checked(model, table):
     assert len(checked.node_checks) == 9
     assert len(checked.pair_checks) == 36
     judged = pd.concat([checked.nodes(), checked.pairs()])
-    assert judged[["distance", "p_value", "p_adjusted"]].notna().all().all()
+    assert judged[["distance", "p", "p_adjusted"]].notna().all().all()
     assert judged["p_adjusted"].between(0.0, 1.0).all()
 
 
@@ -775,7 +775,7 @@ def test_groups_are_compared(table, axes, test):
             row = edges[(edges["source"] == edge.source) & (edges["target"] == edge.target)]
             assert row[f"weight_{group}"].item() == pytest.approx(edge.weight)
             assert row["kind"].item() == edge.kind
-    assert found.tests()["p_value"].between(0, 1).all()
+    assert found.tests()["p"].between(0, 1).all()
     assert found.group_table()["n_rows"].tolist() == [N_ROWS / 2, N_ROWS / 2]
     assert "column" in found.degenerate().columns
     assert "group" in found.summary()

@@ -64,8 +64,8 @@ class JointMethods(HasModel):
         ----------
         X : data frame or 2-D array
             The rows.
-        sample_weight : array (n,), optional
-            Frequencies of the rows.
+        sample_weight : array (n,) or str, optional
+            Frequencies of the rows, or the name of their column.
         limit : int, optional
             Most entries of all tables together; 2**24 by default.
 

@@ -15,8 +15,9 @@ from mixedgm.parameters import ensure, is_flag, is_integer
 from mixedgm.path.evidence import Choice, Evidence
 from mixedgm.path.resamples import ByResamples, Location, Split, checkpoint_field, held_out
 from mixedgm.path.rounds import Incomplete
-from mixedgm.printable import quoted
+from mixedgm.printable import quoted, rows
 from mixedgm.table.encode import Design
+from mixedgm.table.labels import given_labels, numbered, refuse_missing
 from mixedgm.table.parted import PartedDesign
 
 # Held-out losses are smooth in lam: a path down to this share of the best lam has the minimum.
@@ -249,18 +250,22 @@ def _listed(rows: Any) -> Ints:
 def _group_labels(design: Design | Incomplete, groups: Any) -> Ints:
     """One integer per row of the design; rows of one group have the same."""
     if isinstance(groups, str):
-        values: Any = design.values_of(design.schema.node_index(groups))
+        node = design.schema.node_index(groups)
+        values: Any = design.values_of(node).tolist()
+        if isinstance(design, Incomplete):
+            gap = design.gaps.missing[:, node]
+            values = [None if absent else each for absent, each in zip(gap, values, strict=True)]
     else:
-        labels, at = np.asarray(groups), _positions(design)
+        labels, at = given_labels("groups", groups), _positions(design)
         needed = design.n_rows if design.kept is None else int(at.max()) + 1
-        wrong = labels.ndim != 1 or len(labels) < needed
-        if wrong or (design.kept is None and len(labels) != needed):
+        if len(labels) < needed or (design.kept is None and len(labels) != needed):
             raise ParameterError(
-                f"groups must have one label per row of the table; it has shape {labels.shape} and "
-                f"the table has {needed} rows."
+                f"groups must have one label per row of the table. Got {len(labels):,} labels for "
+                f"{rows(needed)}."
             )
-        values = labels[at]
-    return np.unique(values, return_inverse=True)[1]
+        values = [labels[row] for row in at]
+    refuse_missing("groups", values)
+    return numbered(values)[1]
 
 
 def _drawn_folds(

@@ -30,6 +30,7 @@ from mixedgm.path.recipe import Lam, Loss, Recipe
 from mixedgm.penalty import weights as edge_weights
 from mixedgm.penalty.contract import Penalty
 from mixedgm.penalty.group_lasso import GroupLasso
+from mixedgm.printable import few, quoted
 from mixedgm.rows.contract import ColumnMoments, Moments, Outside, Question
 from mixedgm.rows.device import DeviceRows, rows_on
 from mixedgm.rows.memory import MemoryRows
@@ -124,6 +125,22 @@ class Task:
     """(n_groups,) the share of every edge's information that gaps have taken, where it is known."""
     beyond: AllPairs | None = None
     """All permitted pairs, where the table is wide and the layout has candidates only."""
+
+    @property
+    def without_edges(self) -> tuple[str, ...]:
+        """Notes on columns and pairs that cannot have an edge in these rows."""
+        names, notes = [node.name for node in self.schema.nodes], []
+        flat = np.unique(self.schema.spans.scale_node[self.node_scales == 0.0]).tolist()
+        if flat:
+            constant = ", ".join(quoted(names[v]) for v in flat)
+            notes.append(f"constant in these rows, so without edges: {constant}")
+        if len(self.too_large):
+            pairs = [f"{names[u]} - {names[v]}" for u, v in self.too_large.tolist()]
+            notes.append(
+                "left out, because an edge with so many levels has too many parameters for "
+                f"{self.total_weight:,.6g} rows: {few(pairs, 3, str)}"
+            )
+        return tuple(notes)
 
     @property
     def coordinates(self) -> Coordinates:

@@ -263,7 +263,7 @@ class _Comparison:
             n_outliers=float(here.n_outliers[node]) if numeric else np.nan,
             dispersion=np.nan if gaussian else float(here.dispersion[at]),
             distance=float(odd.distance[worst]),
-            p_value=float(min(1.0, len(aspects) * odd.p_value.min())),
+            p=float(min(1.0, len(aspects) * odd.p.min())),
             p_adjusted=float(adjusted.min()),
             flagged=flagged,
             where=_where(name, size),
@@ -291,16 +291,16 @@ class _Comparison:
         u, v = judged_pairs(self.fitted.schema)
         names = list(of_pairs)
         shape = (len(names), len(u))
-        tail, distance, p_value, adjusted_p = np.ones((4, *shape))
+        tail, distance, p, adjusted_p = np.ones((4, *shape))
         for k, (name, (odd, present)) in enumerate(of_pairs.items()):
             tail[k, present], distance[k, present] = odd.tail, odd.distance
-            p_value[k, present], adjusted_p[k, present] = odd.p_value, adjusted[name]
+            p[k, present], adjusted_p[k, present] = odd.p, adjusted[name]
         n_aspects = np.zeros(len(u))
         for _, present in of_pairs.values():
             n_aspects[present] += 1
         worst = np.lexsort([-distance, tail], axis=0)[0]
         at = np.arange(len(u))
-        chance = np.minimum(1.0, n_aspects * p_value.min(axis=0))
+        chance = np.minimum(1.0, n_aspects * p.min(axis=0))
         tail, distance, adjusted_p = (part[worst, at] for part in (tail, distance, adjusted_p))
         order = np.lexsort([-distance, tail])
         seen, drawn = self.observed.strength[u, v], simulated[u, v]

@@ -97,9 +97,10 @@ def bootstrap(
     drop : sequence of float, optional
         Shares of the rows that a case-dropping bootstrap leaves out, in turn; by default ten values
         from 0.05 to 0.75.
-    sample_weight : array (n,), optional
-        The weights that the model was fitted with.  Whole numbers count identical rows, which are
-        drawn one by one; otherwise a row that is drawn brings its weight.
+    sample_weight : array (n,) or str, optional
+        The weights that the model was fitted with, or the name of their column.  Whole numbers
+        count identical rows, which are drawn one by one; otherwise a row that is drawn brings its
+        weight.
     n_jobs : int, optional
         Processes: all cores by default, or as `joblib.parallel_config` says.  It never changes a
         result.

@@ -163,13 +163,13 @@ class GroupComparison:
         the edge; estimate_<group>, what is compared, with its sign where it has one, and
         se_<group>, its standard error (of differences only, and of pairs with one parameter);
         difference, the largest between two groups, and between, which two; statistic and df (of
-        differences only); p_value; p_holm, p_bh and p_max, adjusted for all pairs of columns, by
+        differences only); p; p_holm, p_bh and p_max, adjusted for all pairs of columns, by
         Holm, by Benjamini and Hochberg, and by the largest difference; significant, by p_max.
         """
         return self._frame(self._edges)
 
     def tests(self) -> Any:
-        """Tests of whole graphs: columns statistic, value, p_value.
+        """Tests of whole graphs: columns statistic, value, p.
 
         By permutation: the largest edge difference between two groups; the difference of global
         strengths (sums of edge weights), the largest between two groups; the variance among groups,
@@ -204,10 +204,10 @@ class GroupComparison:
     def _tests(self, heading: str) -> Columns:
         if self.tested is not None:
             value, p = self.tested.tests.T
-            return {heading: TESTS[: len(value)], "value": value, "p_value": p}
+            return {heading: TESTS[: len(value)], "value": value, "p": p}
         observed = self.observed["tests"]
         p = p_values(observed, self.permutations["tests"])
-        return {heading: TESTS, "value": observed, "p_value": p}
+        return {heading: TESTS, "value": observed, "p": p}
 
     @cached_property
     def _edges(self) -> Columns:
@@ -257,7 +257,7 @@ class GroupComparison:
             family = np.concatenate([p[known], others])
             p_holm[known] = holm(family)[: known.sum()]
             p_bh[known] = false_discovery_control(family)[: known.sum()]
-        return {"p_value": p, "p_holm": p_holm, "p_bh": p_bh, "p_max": p_max}
+        return {"p": p, "p_holm": p_holm, "p_bh": p_bh, "p_max": p_max}
 
     @property
     def _names(self) -> tuple[str, ...]:
@@ -391,7 +391,7 @@ class GroupComparison:
         what = "Edges" if self.tested is None else "Pairs"
         lines += ["", f"{what}, the most different first{shown}"]
         wanted = ["source", "target", *(f"estimate_{name}" for name in self._names[:3])]
-        wanted += ["difference", "p_value", "p_max"]
+        wanted += ["difference", "p", "p_max"]
         top: dict[str, Any] = {name: self._edges[name][:_SHOWN] for name in wanted}
         for name in wanted[2:]:
             top[name] = [f"{value:.3f}" for value in top[name]]

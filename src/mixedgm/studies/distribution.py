@@ -23,6 +23,7 @@ from mixedgm.studies.observed import (
 from mixedgm.table import apply
 from mixedgm.table.assemble import Columns, frame, unused_name
 from mixedgm.table.naming import with_names
+from mixedgm.table.numbers import as_doubles
 from mixedgm.table.schema import Column, Schema
 from mixedgm.views.result import how_found, result_html, result_text, square_frame
 
@@ -343,7 +344,7 @@ def _encoded(column: Column, values: Any, n: int) -> Any:
         code = {cell: level_code(column, cell) for cell in set(cells)}
         return np.array([code[cell] for cell in cells], dtype=np.int64)
     try:
-        numbers = np.broadcast_to(np.asarray(values, dtype=np.float64), (n,))
+        numbers = np.broadcast_to(as_doubles(values), (n,))
     except (TypeError, ValueError):
         raise ParameterError.must_be(
             f"the value of {quoted(column.name)}", "numbers", values

@@ -20,6 +20,7 @@ from mixedgm.model.params import Params
 from mixedgm.printable import quoted
 from mixedgm.report import FitReport
 from mixedgm.table.declarations import Count, Ordinal
+from mixedgm.table.numbers import as_doubles
 from mixedgm.table.schema import Column, Kind, Schema
 
 __all__ = ["ColumnsArg", "ParamsArg", "checked_params", "given_model", "schema_of"]
@@ -197,7 +198,7 @@ def _blocks(schema: Schema, params: ParamsArg) -> dict[str, Floats]:
     blocks = {}
     for name in _BLOCKS:
         try:
-            blocks[name] = np.array(given.get(name, getattr(plain, name)), dtype=np.float64)
+            blocks[name] = as_doubles(given.get(name, getattr(plain, name))).copy()
         except (TypeError, ValueError):
             raise ParameterError.must_be(name, "an array of numbers", given[name]) from None
     return blocks

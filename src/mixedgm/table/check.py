@@ -61,7 +61,7 @@ from mixedgm.table.dependence import (
 from mixedgm.table.effort import effort
 from mixedgm.table.missing import Missing, check_missing, present_rows, read_weights
 from mixedgm.table.numbers import ArrayNumbers, Numbers
-from mixedgm.table.read import Frame, as_frame
+from mixedgm.table.read import Frame, as_frame, with_weights
 from mixedgm.table.schema import Column, Kind, LeftOut, Level, Role, Schema, described, types_line
 from mixedgm.table.structural_gaps import (
     StructuralGap,
@@ -180,8 +180,8 @@ def check_table(
         Columns that predict but are not predicted.
     missing : {"error", "drop", "model"}
         What to do about missing values: refuse them, drop their rows, or model them.
-    sample_weight : array of shape (n,), optional
-        Frequencies of the rows.
+    sample_weight : array of shape (n,) or str, optional
+        Frequencies of the rows, or the name of their column.
     forbid : list of pairs of names, optional
         Pairs that have no edge. A column may then be missing where the other has certain values.
 
@@ -225,7 +225,7 @@ def check_whole(
     """Check a table whose rows are all in memory; see `check_table`."""
     if missing not in get_args(MissingArg):
         raise ParameterError.must_be("missing", "'error', 'drop' or 'model'", missing)
-    frame = as_frame(X)
+    frame, sample_weight = with_weights(as_frame(X), sample_weight)
     findings = size_findings(frame, minimum=2)
     options, option_findings = resolve_options(frame, types, transforms, covariates)
     weights, weight_findings = read_weights(sample_weight, frame.n_rows)

@@ -517,7 +517,7 @@ def infinite_finding(name: str, numbers: Numbers | Floats) -> Finding | None:
     count = as_numbers(numbers).n_infinite
     if not count:
         return None
-    what = f"{number_of(count, 'infinite value')} (inf or -inf)"
+    what = f"{number_of(count, 'infinite value')} (inf, -inf or beyond 1.8e308)"
     return Finding(name, what, "replace them by finite or missing values")
 
 

@@ -29,7 +29,7 @@ from mixedgm.table.column_checks import (
     size_finding,
 )
 from mixedgm.table.missing import check_missing, present_rows, read_weights
-from mixedgm.table.read import Frame, as_frame
+from mixedgm.table.read import Frame, as_frame, with_weights
 from mixedgm.table.schema import Column, Schema, types_line
 from mixedgm.table.transform import Nonparanormal
 from mixedgm.table.values import Values, read_values
@@ -293,7 +293,7 @@ def match(
     """
     if unseen not in ("error", "ignore", None):
         raise ParameterError.must_be("unseen", "'error' or 'ignore'", unseen)
-    frame = as_frame(X)
+    frame, sample_weight = with_weights(as_frame(X), sample_weight)
     needed = {schema.nodes[schema.node_index(name)].name for name in require or ()}
     columns = [c for c in schema.columns if require is None or c.name in needed]
     positions, findings = find_columns(frame, schema, columns)

@@ -11,9 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from mixedgm.errors import Finding
 from mixedgm.printable import counted, few, literal, number_of, quoted, rows
+from mixedgm.table.numbers import as_doubles
 from mixedgm.table.schema import drop_line
 
-__all__ = ["Missing", "check_missing", "present_rows", "read_weights"]
+__all__ = ["Missing", "check_missing", "present_rows", "read_weights", "weight_array"]
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -34,15 +35,24 @@ def read_weights(
     """
     if sample_weight is None:
         return None, []
-    try:
-        weights = np.array(sample_weight, dtype=np.float64)
-    except (TypeError, ValueError):
-        return None, [Finding(None, "sample_weight holds values that are not numbers", "")]
-    bad = _weight_error(weights, n_rows)
+    weights, bad = weight_array(sample_weight)
+    bad = bad or _weight_error(weights, n_rows)
     if bad is not None:
         return None, [bad]
     odd = _sum_finding(float(weights.sum()), int(np.count_nonzero(weights)))
     return weights, [] if odd is None else [odd]
+
+
+def weight_array(sample_weight: ArrayLike) -> tuple[Floats, Finding | None]:
+    """Return weights as an array, and the error that they are not numbers or not 1-D."""
+    try:
+        weights = as_doubles(sample_weight)
+    except (TypeError, ValueError):
+        return np.zeros(0), Finding(None, "sample_weight holds values that are not numbers", "")
+    if weights.ndim == 1:
+        return weights, None
+    what = f"sample_weight must be a 1-D array, one weight for each row; got shape {weights.shape}"
+    return np.zeros(0), Finding(None, what, "")
 
 
 def present_rows(weights: Floats | None) -> Mask | None:
@@ -51,9 +61,6 @@ def present_rows(weights: Floats | None) -> Mask | None:
 
 
 def _weight_error(weights: Floats, n_rows: int) -> Finding | None:
-    if weights.ndim != 1:
-        what = f"sample_weight must be a 1-D array, one weight for each row; got {weights.ndim}-D"
-        return Finding(None, what, "")
     if len(weights) != n_rows:
         what = f"sample_weight has {_entries(len(weights))}, but the table has {rows(n_rows)}"
         return Finding(None, what, "")

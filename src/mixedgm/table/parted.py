@@ -7,6 +7,7 @@ where these are not enough.  Then every part becomes a `Design`.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -16,7 +17,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mixedgm.errors import Finding, NotYetError, ParameterError, near_matches
+from mixedgm.errors import Finding, NotYetError, ParameterError, TableError, near_matches
 from mixedgm.parallel import n_workers
 from mixedgm.parts.contract import Parts, Sums, View
 from mixedgm.parts.local import LocalParts
@@ -41,7 +42,14 @@ from mixedgm.table.dependence import (
 )
 from mixedgm.table.effort import effort
 from mixedgm.table.encode import Design, Matched, design_of
-from mixedgm.table.missing import Missing, columns_gone, gap_finding, ranked_gaps, weight_finding
+from mixedgm.table.missing import (
+    Missing,
+    columns_gone,
+    gap_finding,
+    ranked_gaps,
+    weight_array,
+    weight_finding,
+)
 from mixedgm.table.numbers import Numbers
 from mixedgm.table.part_columns import (
     MOST_LEVELS,
@@ -414,7 +422,9 @@ def check_parts(
         )
     given = None
     if sample_weight is not None and by_name is None:
-        given = np.asarray(sample_weight, dtype=np.float64).ravel()
+        given, bad = weight_array(sample_weight)
+        if bad is not None:
+            raise TableError([bad])
     ignored = tuple(options.left_out)
     plan = PartPlan(first.names, options.kinds, by_name, ignored, most_levels)
     read = reader.read(plan, given)
@@ -461,12 +471,17 @@ def _without_weights(frame: Frame, name: str | None) -> tuple[Frame, list[Findin
 
 
 def _name_findings(read: ReadParts, names: Sequence[str], weights: str | None) -> list[Finding]:
-    """Return errors about parts that have other columns than the first."""
+    """Return errors about parts that have other columns than the first, or a column twice."""
     wanted = {*names} | ({weights} if weights is not None else set())
     findings = []
     for what, remedy, differ in (
         ("is absent in", "add it there, or leave it out everywhere", wanted.difference),
         ("is not in the first part, but in", "leave it out there", _others(wanted)),
+        (
+            "is the name of several columns in",
+            "give each its own name",
+            lambda part: _repeated(part) - _repeated(names),  # size_findings has those of the first
+        ),
     ):
         where: dict[str, list[str]] = {}
         for label, part in zip(read.labels, read.summaries, strict=True):
@@ -480,6 +495,10 @@ def _name_findings(read: ReadParts, names: Sequence[str], weights: str | None) -
 
 def _others(wanted: set[str]) -> Callable[[Sequence[str]], set[str]]:
     return lambda names: set(names) - wanted
+
+
+def _repeated(names: Sequence[str]) -> set[str]:
+    return {name for name, count in Counter(names).items() if count > 1}
 
 
 def _weight_findings(read: ReadParts, n_rows: int, given: Floats | None) -> list[Finding]:
