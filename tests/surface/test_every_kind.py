@@ -171,7 +171,7 @@ def test_every_public_method_is_asked(exact, checked):
         "means": type(exact.mean()),
         "discrepancy": type(exact.joint_discrepancy()),
         "draws": type(exact.sample(2, random_state=0, report=True)[1]),
-        "summary": type(exact.summary()),
+        "summary": type(exact.summary().values),
         "consistency": mg.diagnostics.Consistency,
         "path": mg.Path,
     }
@@ -874,6 +874,26 @@ def test_means_of_ordered_columns(exact, pain_and_visits):
     counts = pain_and_visits[1] / pain_and_visits[1].sum()
     mean = counts @ np.arange(len(counts))
     assert exact.mean({**REST, "pain": "mild"})["visits"] == pytest.approx(mean)
+
+
+@asks("distribution.comparisons", "means.comparisons")
+def test_answers_stand_beside_the_rows_of_the_table(exact, plain):
+    """Single columns have the margins of the table, whatever their kind: nothing differs."""
+    smokers = plain[plain["smoker"]]
+    found = exact.mean({"smoker": True}, data=plain)
+    seen = found.frame().set_index("column")["observed"]
+    for name in ("age", "dose", "visits", "falls"):
+        assert seen[name] == pytest.approx(smokers[name].mean())
+    for name in ("pain", "ward"):
+        levels = column(exact, name).level_names
+        shares = [(smokers[name].astype(str) == level).mean() for level in levels]
+        np.testing.assert_allclose(seen[name], shares)
+    every = exact.mean(data=plain)
+    assert min(one.chance for one in every.comparisons()) > 0.5
+    both = exact.marginal(["ward", "age"], data=plain)
+    table = [one.table for one in both.comparisons() if one.what == "the mean of age"]
+    wanted = plain.groupby("ward", observed=False)["age"].mean()
+    np.testing.assert_allclose(table, wanted[list(column(exact, "ward").levels)])
 
 
 @asks("model.entropy", "model.mutual_information")
