@@ -394,19 +394,18 @@ def test_unknown_options_of_pictures_are_errors_of_the_family():
 
 
 def test_hostile_labels_are_shown_as_text():
-    """Labels of groups that are named in notes, and columns that a group lacks levels of."""
     rng = np.random.default_rng(0)
     n = 120
     south = np.arange(n) % 2 == 1
     frame = pd.DataFrame(
         {
-            "x": rng.normal(size=n) + 4.0 * south,
-            "y": rng.normal(size=n),
-            "c": np.where(south & (rng.random(n) < 0.5), "b", "a"),
+            "x": rng.normal(size=n),
+            "c": np.where(rng.random(n) < np.where(south, 0.9, 0.1), "b", "a"),
+            "d": np.where(rng.random(n) < np.where(south, 0.9, 0.5), "b", "a"),
         }
     )
     labels = np.where(south, "\x1b[31msouth", "north")
     compared = mg.compare(frame, labels, lam=0.1, n_perm=2, test="permutation", random_state=0)
     text = "\n".join([*compared.notes, compared.summary()])
-    assert "\\x1b[31msouth" in text
+    assert "group '\\x1b[31msouth' is unlike the others" in text
     assert "\x1b" not in text
