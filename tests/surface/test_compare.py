@@ -391,3 +391,21 @@ def test_unknown_options_of_pictures_are_errors_of_the_family():
     for draw in (boot.plot_edges, boot.plot_differences, boot.plot_centrality, boot.plot_stability):
         with pytest.raises(mg.ParameterError, match=f"{draw.__name__} has no option 'unknown'"):
             draw(unknown=1)
+
+
+def test_hostile_labels_are_shown_as_text():
+    rng = np.random.default_rng(0)
+    n = 120
+    south = np.arange(n) % 2 == 1
+    frame = pd.DataFrame(
+        {
+            "x": rng.normal(size=n),
+            "c": np.where(rng.random(n) < np.where(south, 0.9, 0.1), "b", "a"),
+            "d": np.where(rng.random(n) < np.where(south, 0.9, 0.5), "b", "a"),
+        }
+    )
+    labels = np.where(south, "\x1b[31msouth", "north")
+    compared = mg.compare(frame, labels, lam=0.1, n_perm=2, test="permutation", random_state=0)
+    text = "\n".join([*compared.notes, compared.summary()])
+    assert "group '\\x1b[31msouth' is unlike the others" in text
+    assert "\x1b" not in text

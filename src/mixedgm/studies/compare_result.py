@@ -17,7 +17,7 @@ from mixedgm.checkpoint import Record
 from mixedgm.fitted import FittedModel
 from mixedgm.model.layout import Floats
 from mixedgm.path.recipe import Lam
-from mixedgm.printable import few, quoted
+from mixedgm.printable import few, one_line, quoted
 from mixedgm.studies.bootstrap_replicates import (
     Failure,
     Replicates,
@@ -355,7 +355,7 @@ class GroupComparison:
             for name, n, counts in zip(self._names, rows, self.effective_rows, strict=True):
                 if counts < _NOTABLE * n:
                     lines.append(
-                        f"group {name} is unlike the others: its {n:,.6g} rows count as "
+                        f"group {quoted(name)} is unlike the others: its {n:,.6g} rows count as "
                         f"{counts:,.0f} with these weights"
                     )
             return tuple(lines)
@@ -371,7 +371,7 @@ class GroupComparison:
             pairs = [f"{a} - {b}" for a, b in zip(named["source"], named["target"], strict=True)]
             lines.append(
                 f"not tested, because some of their cells have too few rows in a group: "
-                f"{few(pairs, show=str)}; join levels, or use test='permutation'"
+                f"{few(pairs, show=one_line)}; join levels, or use test='permutation'"
             )
         return tuple(lines)
 
@@ -407,8 +407,8 @@ class GroupComparison:
             lines.append(f"  {self.n_unconverged} did not reach tol; they are counted as fitted")
         odd = self._degenerate
         for name, constant, lacks, often, lacking in zip(*odd.values(), strict=True):
-            parts = [f"constant in group {constant}"] * bool(constant)
-            parts += [f"without one of its levels in group {lacks}"] * bool(lacks)
+            parts = [f"constant in group {one_line(constant)}"] * bool(constant)
+            parts += [f"without one of its levels in group {one_line(lacks)}"] * bool(lacks)
             parts += [f"constant in {often} permutations"] * bool(often)
             parts += [f"without one of its levels in {lacking} permutations"] * bool(lacking)
             lines.append(f"  column {quoted(name)}: {', '.join(parts)}")
