@@ -123,12 +123,12 @@ _OPTIONS: tuple[dict[str, Any], ...] = (
     {"by": ["source", "source"]},
     {"by": 3},
     {"by": []},
-    {"dof_complete": 0},
-    {"dof_complete": -5.0},
-    {"dof_complete": np.nan},
-    {"dof_complete": np.inf},
-    {"dof_complete": 1e-300},
-    {"dof_complete": "many"},
+    {"df_complete": 0},
+    {"df_complete": -5.0},
+    {"df_complete": np.nan},
+    {"df_complete": np.inf},
+    {"df_complete": 1e-300},
+    {"df_complete": "many"},
     {"level": 1.0},
     {"level": np.nan},
     {"level": 1.0 - 1e-16},
@@ -144,7 +144,7 @@ def attempt(seed: int, folder: Path) -> Found:
     numbers, odd = _numbers(rng), ODD[seed % len(ODD)]
     form = str(rng.choice(list(FORMS)))
     inquiry = Inquiry(__file__)
-    options = {} if rng.random() < 0.6 else {"dof_complete": 40.0, "level": 0.9}
+    options = {} if rng.random() < 0.6 else {"df_complete": 40.0, "level": 0.9}
     try:
         results, options = _results(rng, numbers, form, odd, options)
     except (TypeError, ValueError, pa.ArrowInvalid, pl.exceptions.PolarsError):
@@ -208,7 +208,7 @@ def _check(pooled: Any) -> None:
     for name in ("estimate", "se", "lower", "upper"):
         require(np.isfinite(getattr(pooled, name)), f"{name} is not finite")
     require(pooled.se >= 0.0, "a standard error is negative")
-    require(pooled.dof > 0.0, "no degrees of freedom")
+    require(pooled.df > 0.0, "no degrees of freedom")
     for name in ("p", "missing_information"):
         values = getattr(pooled, name)
         require((values >= 0.0) & (values <= 1.0), f"{name} is not between 0 and 1")
@@ -226,7 +226,7 @@ def _same_as_rubin(pooled: Any, numbers: Numbers, options: dict[str, Any]) -> No
     """The rules as van Buuren writes them (Flexible Imputation, section 2.3 and 2.4)."""
     if pooled is None:
         raise WrongAnswerError("good results were not pooled")
-    m, complete = len(numbers.estimates), options.get("dof_complete", np.inf)
+    m, complete = len(numbers.estimates), options.get("df_complete", np.inf)
     q, u = numbers.estimates.mean(axis=0), (numbers.errors**2).mean(axis=0)
     b = numbers.estimates.var(axis=0, ddof=1)
     total = u + b + b / m

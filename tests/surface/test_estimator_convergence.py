@@ -205,7 +205,7 @@ def test_a_tolerance_above_the_error_of_draws_can_be_reached(drawn):
     assert model.fit(hurdles_with_gaps()).converged_ is True
 
 
-@pytest.mark.filterwarnings("ignore:.*linear function:mixedgm.TableWarning")
+@pytest.mark.filterwarnings("ignore:.*follows from:mixedgm.TableWarning")
 def test_a_small_certificate_does_not_bound_how_far_the_optimum_is():
     """The example of the guide: one column nearly copies another."""
     rng = np.random.default_rng(0)

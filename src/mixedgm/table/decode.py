@@ -215,7 +215,9 @@ def _pyarrow(column: Column, values: NDArray[Any], dtype: str | None) -> Any:
         indices = pa.array(values.astype(np.int64)).cast(pa.type_for_alias(index_type))
         ordered = _is_ordered(column, dtype)
         return pa.DictionaryArray.from_arrays(indices, levels, ordered=ordered)
-    return _arrow_levels(column.levels, dtype).take(pa.array(values.astype(np.int64)))
+    # Not every type can be taken from, such as views of strings: take first, then cast.
+    plain = _arrow_levels(column.levels, None if text else dtype)
+    return _cast_arrow(plain.take(pa.array(values.astype(np.int64))), dtype)
 
 
 def _arrow_levels(levels: Sequence[Level], dtype: str | None) -> Any:
