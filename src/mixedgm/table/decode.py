@@ -118,7 +118,7 @@ def within(dtype: str, values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _levels(column: Column, codes: NDArray[Any], dtype: str | None) -> NDArray[Any]:
     """Return the level of each code: as bool, int or float arrays where they are that."""
-    return level_array(column.levels, dtype)[codes]
+    return np.asarray(level_array(column.levels, dtype)[codes])
 
 
 def level_array(levels: Sequence[Level], dtype: str | None = None) -> NDArray[Any]:

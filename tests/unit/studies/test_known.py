@@ -155,7 +155,10 @@ def wrong(message, **blocks):
 def test_everything_wrong_is_named():
     wrong(r"cont_bias has shape \(3,\), but the columns need \(2,\)", cont_bias=np.zeros(3))
     wrong("precision is not symmetric: 0.5 at .'a', 'b'.", precision=np.array([[1, 0.5], [0, 1]]))
-    wrong("positive, and is -1 at 'b'", precision=np.diag([1.0, -1.0]))
+    wrong("positive, above 1e-100, and is -1 at 'b'", precision=np.diag([1.0, -1.0]))
+    wrong("positive, above 1e-100, and is 4.94066e-324 at 'a'", precision=np.diag([5e-324, 1.0]))
+    wrong(r"cont_bias holds 1 values .* below 1e\+100", cont_bias=np.array([1e300, 0.0]))
+    wrong("cont_bias holds 2 values", cont_bias=[10**400, np.longdouble("1e400")])
     wrong("smallest eigenvalue is -1", precision=np.array([[1.0, 2.0], [2.0, 1.0]]))
     wrong("levels of 'z' itself", cat_interaction=np.diag([0.0, 0, 0, 0, 1]))
     wrong("'y=u', 'z=a'", cat_interaction=np.eye(5, k=3))
