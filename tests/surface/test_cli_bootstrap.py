@@ -154,6 +154,8 @@ def test_control_c_keeps_what_is_done(folder: Path, tmp_path: Path) -> None:
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        # Programs that a shell started in the background ignore Ctrl-C, and so would this one.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     limit = time.monotonic() + PATIENCE
     while len(list(kept.glob("0*.npz"))) < 20:

@@ -306,6 +306,11 @@ def test_a_folder_with_foreign_files_is_refused_and_left_alone(tmp_path: Path) -
         run(picky, range(4), n_jobs=1, what="tasks", checkpoint=numbered)
 
 
+def test_every_task_has_a_seed_of_its_own() -> None:
+    states = {tuple(seed.generate_state(4).tolist()) for seed in seeds(0, 50)}
+    assert len(states) == 50
+
+
 # -- interruption ------------------------------------------
 
 
@@ -358,6 +363,8 @@ def test_control_c_on_the_terminal_with_processes(tmp_path: Path) -> None:
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        # Programs that a shell started in the background ignore Ctrl-C, and so would this one.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     limit = time.monotonic() + PATIENCE
     while len(list(folder.glob("0*.npz"))) < 5 and time.monotonic() < limit:
