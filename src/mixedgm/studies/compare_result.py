@@ -407,9 +407,14 @@ class GroupComparison:
             lines.append(f"  {self.n_unconverged} did not reach tol; they are counted as fitted")
         odd = self._degenerate
         for name, constant, lacks, often, lacking in zip(*odd.values(), strict=True):
-            parts = [f"constant in group {one_line(constant)}"] * bool(constant)
-            parts += [f"without one of its levels in group {one_line(lacks)}"] * bool(lacks)
-            parts += [f"constant in {often} permutations"] * bool(often)
-            parts += [f"without one of its levels in {lacking} permutations"] * bool(lacking)
+            parts = []
+            if constant:
+                parts.append(f"constant in group {one_line(constant)}")
+            if lacks:
+                parts.append(f"without one of its levels in group {one_line(lacks)}")
+            if often:
+                parts.append(f"constant in {often} permutations")
+            if lacking:
+                parts.append(f"without one of its levels in {lacking} permutations")
             lines.append(f"  column {quoted(name)}: {', '.join(parts)}")
         return [*lines, *failure_lines(self.failures)]
