@@ -210,22 +210,21 @@ def _pyarrow(column: Column, values: NDArray[Any], dtype: str | None) -> Any:
     text = any(isinstance(level, str) for level in column.levels)
     match = re.fullmatch(r"dictionary<values=(\w+), indices=(\w+), ordered=\d>", dtype or "")
     if match is not None or (dtype is None and text):
-        levels = _arrow_levels(column.levels, match[1] if match else None)
+        inner = match[1] if match else None
+        levels = _arrow_levels(level_array(column.levels, inner), inner)
         index_type = match[2] if match else "int32"
         indices = pa.array(values.astype(np.int64)).cast(pa.type_for_alias(index_type))
         ordered = _is_ordered(column, dtype)
         return pa.DictionaryArray.from_arrays(indices, levels, ordered=ordered)
-    # Not every type can be taken from, such as views of strings: take first, then cast.
-    plain = _arrow_levels(column.levels, None if text else dtype)
-    return _cast_arrow(plain.take(pa.array(values.astype(np.int64))), dtype)
+    return _arrow_levels(_levels(column, values, dtype), dtype)
 
 
-def _arrow_levels(levels: Sequence[Level], dtype: str | None) -> Any:
-    """Return levels as an array; as text where they are of several types."""
+def _arrow_levels(levels: NDArray[Any], dtype: str | None) -> Any:
+    """Return levels as an Arrow array; as text where they are of several types."""
     import pyarrow as pa
 
     try:
-        return _cast_arrow(pa.array(level_array(levels, dtype)), dtype)
+        return _cast_arrow(pa.array(levels), dtype)
     except (pa.ArrowInvalid, pa.ArrowTypeError):
         return pa.array(list(map(str, levels)))
 
