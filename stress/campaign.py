@@ -14,6 +14,10 @@ MODULES = {
     "outputs": "stress.outputs",
     "dask": "stress.dask_workers",
     "command-lines": "stress.command_lines",
+    "studies": "stress.studies",
+    "parts": "stress.parts",
+    "pooling": "stress.pooling",
+    "reports": "stress.reports",
 }
 
 

@@ -45,6 +45,12 @@ class Inquiry:
                 self.findings.append(f"{what}: {' '.join(where[-4:])} {text}".replace("\n", " "))
         return None
 
+    def end(self, what: str, answer: Any) -> str:
+        """How a question ended, in words for the record."""
+        if answer is not None:
+            return "answer"
+        return "error of the family" if what in self.refused else "finding"
+
     def text(self, text: str) -> None:
         """Look at a text for the user."""
         if "\x1b" in text or "\x00" in text:

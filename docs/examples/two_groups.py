@@ -40,7 +40,7 @@ groups.models["Married joint"].view()
 #
 # ``p_max`` is adjusted for having looked at all pairs.
 
-shown = ["source", "target", "difference", "p_value", "p_max", "significant"]
+shown = ["source", "target", "difference", "p", "p_max", "significant"]
 groups.edges()[shown].head(8).round(4)
 
 # %%

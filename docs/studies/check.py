@@ -37,7 +37,7 @@ SIMULATED = 59  # 3 of 60 tables are 5 %, exactly
 SIZES = (0.25, 0.45)
 SMALLEST = 0.2  # eigenvalue of the precision matrix of numbers and amounts
 FILE = Path(__file__).with_suffix(".csv")
-FIELDS = ("tables", "rows", "seed", "flagged", "named", "p_value", "meanings", "seconds")
+FIELDS = ("tables", "rows", "seed", "flagged", "named", "p", "meanings", "seconds")
 
 Floats = NDArray[np.float64]
 Generator = np.random.Generator
@@ -268,7 +268,7 @@ def checked(title: str, n_rows: int, seed: int) -> dict[str, object]:
         "seed": seed,
         "flagged": int(bool(flags)),
         "named": int(named),
-        "p_value": round(result.p_value, 4),
+        "p": round(result.p, 4),
         "meanings": "; ".join(f"{' - '.join(ends)}: {what}" for ends, what in flags),
         "seconds": round(seconds, 2),
     }

@@ -212,14 +212,14 @@ def compared(title: str, n_rows: int, seed: int, test: str) -> dict[str, object]
         random_state=seed,
         n_jobs=1,
     )
-    edges, tests = found.edges(), found.tests()["p_value"].to_numpy()
+    edges, tests = found.edges(), found.tests()["p"].to_numpy()
     row: dict[str, object] = {
         "tables": title,
         "rows": n_rows,
         "seed": seed,
         "test": test,
         "pairs": found.n_pairs,
-        "pairs_rejected": int((edges["p_value"] <= LEVEL).sum()),
+        "pairs_rejected": int((edges["p"] <= LEVEL).sum()),
         **dict(zip(("largest", "strength", "variance"), tests.round(4), strict=False)),
         "effective": round(float(min(found.effective_rows)), 1),
     }
@@ -228,7 +228,7 @@ def compared(title: str, n_rows: int, seed: int, test: str) -> dict[str, object]
         ends = edges[["source", "target"]].to_numpy().tolist()
         at = [k for k, pair in enumerate(ends) if {*pair} == {f"v{k}" for k in PAIR}]
         row |= {
-            "pair_p": edges["p_value"][at[0]] if at else 1.0,
+            "pair_p": edges["p"][at[0]] if at else 1.0,
             "pair_p_max": edges["p_max"][at[0]] if at else 1.0,
             "fisher_p": p[PAIR],
             "fisher_rejected": int((p[upper] <= LEVEL).sum()),

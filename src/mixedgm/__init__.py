@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from mixedgm.errors import DistributionError as DistributionError
     from mixedgm.errors import ExtrapolationWarning as ExtrapolationWarning
     from mixedgm.errors import LongFitWarning as LongFitWarning
+    from mixedgm.errors import LongRunWarning as LongRunWarning
     from mixedgm.errors import MixedGMError as MixedGMError
     from mixedgm.errors import ModelFileError as ModelFileError
     from mixedgm.errors import NotYetError as NotYetError
@@ -104,6 +105,7 @@ _HOME = {
     "ProximalGradient": "mixedgm.solve.proximal_gradient",
     "ProximalNewton": "mixedgm.solve.proximal_newton",
     "LongFitWarning": "mixedgm.errors",
+    "LongRunWarning": "mixedgm.errors",
     "SamplingWarning": "mixedgm.errors",
     "Schema": "mixedgm.table",
     "StARS": "mixedgm.path.stability",

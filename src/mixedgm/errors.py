@@ -16,6 +16,7 @@ __all__ = [
     "ExtrapolationWarning",
     "Finding",
     "LongFitWarning",
+    "LongRunWarning",
     "MixedGMError",
     "ModelFileError",
     "NotYetError",
@@ -303,7 +304,11 @@ class ExtrapolationWarning(UserWarning):
     """A value of a moderator outside the range of the rows that a model was fitted to."""
 
 
-class LongFitWarning(UserWarning):
+class LongRunWarning(UserWarning):
+    """A call that will take more than about ten seconds, said before it begins."""
+
+
+class LongFitWarning(LongRunWarning):
     """A fit that will take more than about a minute, said before it begins."""
 
 

@@ -26,7 +26,7 @@ from mixedgm.path.refits import (
 )
 from mixedgm.path.rounds import AtLam, Settled, Unpenalised
 from mixedgm.path.task import Task, observed_levels
-from mixedgm.printable import few, quoted
+from mixedgm.printable import few
 from mixedgm.report import FitReport
 from mixedgm.solve.loop import Account, Certificate, Cost, Status
 from mixedgm.solve.working_set import Solution, Start, solve
@@ -169,8 +169,8 @@ def of_rounds(
     account = Account(Certificate.of(status, objective, optimality.kkt), Cost())
     report = _report(task, lam, options, choice, account)
     if isinstance(goal, AtLam):
-        return Optimum(theta, report, goal.groups)
-    held, noisy = goal.held or (np.zeros(0, dtype=np.int64),) * 2
+        return Optimum(theta, report, goal.groups(task))
+    held, noisy = goal.ridge(task)
     report = replace(
         report,
         refitted=True,
@@ -180,7 +180,7 @@ def of_rounds(
     ridge, noise = np.zeros(task.layout.n_groups), np.zeros(task.layout.nodes.n_real)
     ridge[held] = worth_one_row(task, held)
     noise[noisy] = noise_worth_one_row(task)[noisy]
-    return Optimum(theta, report, goal.groups, ridge, noise)
+    return Optimum(theta, report, goal.groups(task), ridge, noise)
 
 
 def certified(design: Design | PartedDesign, task: Task, optimum: Optimum) -> FitReport:
@@ -334,21 +334,8 @@ def _of_solution(report: FitReport, solution: Solution, task: Task, *notes: str)
 
 
 def _notes(task: Task, choice: Choice | None) -> tuple[str, ...]:
-    """Those of the choice, and what the rows left no edges for."""
+    """Notes on the choice, and on columns and pairs that cannot have edges."""
     notes = list(choice.notes) if choice else []
     if choice and choice.open_end:
         notes.append(choice.open_end)
-    names = [node.name for node in task.schema.nodes]
-    flat = np.unique(task.schema.spans.scale_node[task.node_scales == 0.0])
-    constant = [quoted(names[v]) for v in flat.tolist()]
-    if constant:
-        notes.append(f"constant in these rows, so without edges: {', '.join(constant)}")
-    if len(task.too_large):
-        pairs = [f"{names[u]} - {names[v]}" for u, v in task.too_large[:3].tolist()]
-        more = len(task.too_large) - len(pairs)
-        notes.append(
-            f"left out, because an edge with so many levels has too many parameters for "
-            f"{task.total_weight:,.6g} rows: {', '.join(pairs)}"
-            + (f" and {more} more" if more else "")
-        )
-    return tuple(notes)
+    return (*notes, *task.without_edges)

@@ -25,7 +25,7 @@ from mixedgm.estimates import (
     with_bounds_checked,
 )
 from mixedgm.fitted import FittedModel
-from mixedgm.model.layout import Floats, Ints, Layout
+from mixedgm.model.layout import Floats, Ints
 from mixedgm.model.margins import Margins
 from mixedgm.model.params import Params
 from mixedgm.notices import announce, enough_memory, warn_of_trouble, warn_unless_converged
@@ -48,7 +48,6 @@ from mixedgm.table import as_frame, learn
 from mixedgm.table.encode import Design
 from mixedgm.table.gaps import Gaps, learn_gaps
 from mixedgm.table.parted import PartedDesign, Reader, learn_parts, parts_of
-from mixedgm.table.read import with_weights
 from mixedgm.table.schema import Schema
 
 
@@ -159,7 +158,7 @@ def fit_design(
     The rows are a whole table, or a resample of the one that `reference` describes.  The first lam
     starts from `start`, in the data's own units.  By default there is one thread and one worker,
     and Ctrl-C is passed on.  With `certify` the KKT number is computed once more, apart from the
-    solvers.  Nothing is warned about: `report.converged` and `path.converged` tell.
+    solvers.  Nothing is warned about: `report.solved` and `path.converged` tell.
     """
     runtime = runtime or Runtime(show=options.verbose > 0)
     recipe = options.recipe(design.schema)
@@ -257,10 +256,9 @@ def fit_gaps(
         n_rounds=found.n_rounds,
         drawn=incomplete.completer.has_draws,
     )
-    certificate = replace(fitted.report.certificate, kkt_error=found.kkt_error)
     report = replace(
         fitted.report,
-        certificate=certificate,
+        certificate=fitted.report.certificate.of_draws(found.kkt_error, options.tol),
         n_rows=gaps.n_rows,
         total_weight=gaps.total_weight,
         completion=completion,
@@ -273,10 +271,8 @@ class _Wanted:
     """What a fit of rows with gaps has chosen: it is estimated at completions of its own."""
 
     lam: Lam
-    groups: Ints | None
-    """Of the fit's own loss: edges that are estimated alone; None for all."""
-    pairs: Ints | None
-    """The same as groups of the joint model that completes the rows."""
+    edges: Ints | None
+    """Triples of the fit's own loss that are estimated alone; None for all."""
     start: Params
     choice: Choice
     path: Path | None
@@ -297,7 +293,7 @@ def _chosen_with_gaps(
     incomplete = replace(incomplete, rich=rich.params)
     lam, choice = options.given_lam(gaps.schema), Choice(0, "", {})
     if lam is not None:
-        return _Wanted(lam, None, None, rich.params, choice, None, "")
+        return _Wanted(lam, None, rich.params, choice, None, "")
     task, seed = _to_choose_from(incomplete, recipe, rich), seeds(options.random_state, 1)[0]
     path, choice = choose(
         Evidence(rich.design, recipe, task, Path.of(task), seed, reference, runtime),
@@ -307,12 +303,10 @@ def _chosen_with_gaps(
     )
     shrunken = chosen_estimate(task, path, choice, options)
     groups = chosen_groups(task, shrunken, choice) if options.refits else shrunken.groups
-    pairs = groups
-    if groups is not None and task.layout.nodewise:
-        pairs = _same_pairs(task, groups, rich.task.layout)
+    edges = None if groups is None else task.layout.triples[groups]
     dense = too_dense(task, groups) if options.refits and groups is not None else ""
     begin = choice.params or rich.params
-    return _Wanted(shrunken.report.lam, groups, pairs, begin, choice, path, dense)
+    return _Wanted(shrunken.report.lam, edges, begin, choice, path, dense)
 
 
 def _to_choose_from(incomplete: Incomplete, recipe: Recipe, rich: Settled) -> Task:
@@ -333,47 +327,39 @@ def _by_rounds(
     joint: Incomplete, wanted: _Wanted, options: Options, recipe: Recipe, runtime: Runtime
 ) -> _Estimated:
     """What is wanted, estimated at completions of its own."""
-    lam, groups, pairs, start = wanted.lam, wanted.groups, wanted.pairs, wanted.start
+    lam, edges, start = wanted.lam, wanted.edges, wanted.start
     choice, nodewise = wanted.choice, recipe.loss == "nodewise"
     one = float(np.nanmean(lam)) if isinstance(lam, tuple) else lam
-    goal: AtLam | Unpenalised = AtLam(one, joint.recipe, None if options.refits else pairs)
-    dense = wanted.dense
-    if options.refits and pairs is None:
+    goal: AtLam | Unpenalised = AtLam(one, joint.recipe, None if options.refits else edges)
+    dense, graph = wanted.dense, edges
+    if options.refits and graph is None:
         ends = joint.settle(goal, start, tol=10.0 * options.tol, show=runtime.show)
-        pairs, start = np.flatnonzero(ends.task.layout.group_norms(ends.theta)), ends.params
-        groups, dense = None if nodewise else pairs, too_dense(ends.task, pairs)
+        groups, start = ends.task.layout.active(ends.theta), ends.params
+        graph, dense = ends.task.layout.triples[groups], too_dense(ends.task, groups)
+        edges = None if nodewise else graph
         del ends
     if options.refits and not dense:
-        assert pairs is not None
-        goal = Unpenalised(pairs, options.max_iter)
+        goal = Unpenalised(graph, options.max_iter)
     keep = runtime.keep_interrupted
     ends = joint.settle(goal, start, tol=options.tol, show=runtime.show, keep_interrupted=keep)
     error = joint.error(goal, ends)
     if nodewise:
         task = prepare(ends.design, recipe, joint.reference, joint.n_threads)
-        shrunken = estimate_at(task, lam, groups, options, choice, None)
+        only = None if edges is None else task.layout.groups_of(edges)
+        shrunken = estimate_at(task, lam, only, options, choice, None)
         optimum = refitted(task, shrunken, options, choice) if options.refits else shrunken
     else:
         task, optimum = ends.task, of_rounds(ends, goal, lam, options, choice)
         shrunken = optimum
         if optimum.report.refitted:
-            only = choice.groups if choice.probabilities is None else groups
-            shrunken = estimate_at(task, lam, only, options, choice, ends.theta)
+            shrunken = estimate_at(task, lam, choice.groups, options, choice, ends.theta)
         elif options.refits:
             optimum = refitted(task, shrunken, options, choice)  # says why it is not
+    # What was chosen is about groups: they are the same in all completions of these rows.
+    assert wanted.path is None or task.layout.same(wanted.path.layout)
     return _Estimated(
         ends.design, task, shrunken, optimum, wanted.path, choice, ends.n_rounds, error
     )
-
-
-def _same_pairs(own: Task, groups: Ints, layout: Layout) -> Ints:
-    """Groups of a layout that are about the same pairs as those of separate regressions."""
-
-    def names(pairs: Ints) -> Ints:
-        low, high = np.sort(pairs, axis=1).T
-        return np.asarray(low * layout.n_nodes + high)
-
-    return np.flatnonzero(np.isin(names(layout.pairs), names(own.layout.pairs[groups])))
 
 
 def _require_finite(fitted: FittedModel) -> None:
@@ -404,8 +390,6 @@ def table_margins(task: Task) -> Margins | None:
 
 def encode(X: Any, options: Options, sample_weight: ArrayLike | str | None = None) -> Design | Gaps:
     """Check the table and turn it into numbers; a table with gaps that are modelled keeps them."""
-    if isinstance(sample_weight, str):
-        X, sample_weight = with_weights(as_frame(X), sample_weight)
     if options.moderator_names:
         X = as_frame(X)
         options.check_moderators(X)
@@ -437,6 +421,7 @@ def _how(options: Options, sample_weight: ArrayLike | str | None) -> dict[str, A
         "transforms": options.transforms,
         "covariates": options.all_covariates,
         "sample_weight": sample_weight,
+        "forbid": options.forbid,
     }
 
 

@@ -66,7 +66,7 @@ def warn_of_trouble(fitted: FittedModel, tol: float) -> None:
     if path is not None:
         warn_unless_converged(path, tol)
     apart = report.refitted or report.unbounded  # else the path has said it
-    if not report.converged and (apart or path is None or path.converged.all()):
+    if not report.solved and (apart or path is None or path.converged.all()):
         what = "" if path is None or report.unbounded else "estimate of the chosen edges: "
         warn_about(report, "refit: " if report.refitted else what)
     if report.open_end:

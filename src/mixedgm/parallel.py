@@ -18,7 +18,7 @@ import numpy as np
 from mixedgm.checkpoint import Checkpoint, Outcome, Record
 from mixedgm.errors import MixedGMError, ParameterError
 from mixedgm.parameters import ensure, is_integer
-from mixedgm.progress import track
+from mixedgm.progress import quietly, track, with_bars
 from mixedgm.threads import single_threaded_blas
 
 T = TypeVar("T")
@@ -147,7 +147,8 @@ def run(
     The function turns a task into a dict of arrays and depends on nothing else; it is a module's
     own, or `functools.partial` of one, so that other processes can import it.  Tasks are small,
     best a seed each.  `n_jobs` processes, as in `n_workers`, never change the outcomes.  `what`
-    names tasks on the progress bar, which is drawn if `show`, and in messages.  Finished tasks are
+    names tasks on the progress bar, which is drawn if `show`, or after some seconds where someone
+    can see it, and in messages.  Finished tasks are
     kept in the folder `checkpoint`, and read from it instead of done again; `identity`, a
     fingerprint of data and options, says which work the folder belongs to.
 
@@ -167,7 +168,8 @@ def run(
     stream = _stream(partial(_attempt, function), left, _configured(n_jobs))
     try:
         with single_threaded_blas():
-            for outcome in track(stream, show=show and n_left > 0, what=what, total=n_left):
+            shown = show and n_left > 0
+            for outcome in track(stream, what=what, show=shown, seconds=None, total=n_left):
                 if folder is not None:
                     folder.keep(outcome)
                 done[outcome.index] = outcome
@@ -257,7 +259,8 @@ def _attempt(function: Callable[[Any], Record], task: tuple[int, Any]) -> Outcom
     index, argument = task
     _die_with_parent()
     try:
-        with single_threaded_blas():
+        # The caller has announced all tasks together, and shows their progress.
+        with single_threaded_blas(), quietly(), with_bars(False):
             return Outcome(index, function(argument))
     except MixedGMError as error:
         return Outcome(index, None, str(error))

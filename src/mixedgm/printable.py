@@ -101,9 +101,15 @@ def number_of(count: int, one: str, many: str | None = None) -> str:
     return f"1 {one}" if count == 1 else f"{count:,} {many or f'{one}s'}"
 
 
-def rows(count: int) -> str:
-    """Return "1 row" or "<count> rows"."""
-    return number_of(count, "row")
+def rows(count: float) -> str:
+    """Return a number of rows, of which weights may make a fraction.
+
+    Examples
+    --------
+    >>> rows(1), rows(216.0), rows(10.5)
+    ('1 row', '216 rows', '10.5 rows')
+    """
+    return number_of(int(count), "row") if count == int(count) else f"{count:,.6g} rows"
 
 
 def literal(name: str) -> str:

@@ -71,3 +71,21 @@ def test_no_test_replaces_parts_of_the_package() -> None:
         path.relative_to(TESTS).as_posix(): replaced(parse(path)) for path in TESTS.rglob("*.py")
     }
     assert {name: what for name, what in files.items() if what} == {}
+
+
+OTHER_NAMES = {"p_value": "p", "pvalue": "p", "p_val": "p", "dof": "df", "std_error": "se"}
+"""Names that other libraries have for quantities, and the one that results of this package have."""
+
+
+def test_results_have_one_name_for_a_quantity() -> None:
+    """Fields, keys and columns of results; what users may bring (`pool`) is read under any name."""
+    found = []
+    for path in sorted((TESTS.parent / "src").rglob("*.py")):
+        for node in ast.walk(parse(path)):
+            names = {
+                ast.AnnAssign: lambda n: [ast.unparse(n.target)],
+                ast.FunctionDef: lambda n: [n.name, *(each.arg for each in n.args.kwonlyargs)],
+                ast.Dict: lambda n: [k.value for k in n.keys if isinstance(k, ast.Constant)],
+            }.get(type(node), lambda n: [])(node)
+            found += [f"{path.name}: {name}" for name in names if name in OTHER_NAMES]
+    assert not found

@@ -1,10 +1,13 @@
-"""Units of continuous columns: estimates follow them, unless weights are uniform."""
+"""Units of columns: estimates follow them, unless weights are uniform, and choices ignore them."""
 
+import warnings
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
+import mixedgm as mg
 from tests.reference import plain
 from tests.support.problems import draw, estimate
 
@@ -101,3 +104,113 @@ def test_calibrated_path_statistics_do_not_depend_on_the_units(table):
     here, there = table.task(), other.task()
     np.testing.assert_allclose(there.penalty.weights, here.penalty.weights, rtol=1e-9)
     np.testing.assert_allclose(there.yardstick, here.yardstick, rtol=1e-9)
+
+
+# -- what criteria choose ------------------------------------------------------------------------
+
+UNITS = {"a": 1e3, "b": 1e-3, "h": 250.0, "k": 1e-3}
+KINDS = {
+    "a": "continuous",
+    "b": "continuous",
+    "h": "hurdle",
+    "k": "hurdle",
+    "g": "categorical",
+    "o": "ordinal",
+    "c": "count",
+}
+
+
+def every_kind(n_rows=90):
+    """A column of every kind, most of them related to one number that is not in the table."""
+    rng = np.random.default_rng(5)
+    z, noise = rng.normal(size=n_rows), rng.normal(size=(6, n_rows))
+    a, there = z + noise[0], rng.random((2, n_rows)) < [1.0 / (1.0 + np.exp(-z)), 0.5 + 0.0 * z]
+    return pd.DataFrame(
+        {
+            "a": a,
+            "b": 0.8 * a + noise[1],
+            "h": np.where(there[0], np.exp(0.5 * z + 0.6 * noise[2]), 0.0),
+            "k": np.where(there[1], 2.0 + 0.6 * noise[1] + noise[3], 0.0),
+            "g": np.array(["u", "v", "w"])[np.clip((z + noise[4] + 1.5).astype(int), 0, 2)],
+            "o": np.clip(np.round(1.5 + a + 0.5 * noise[5]), 0, 3).astype(int),
+            "c": rng.poisson(np.exp(0.4 * z)),
+        }
+    )
+
+
+def with_gaps(frame):
+    """The table with gaps in some numbers, more of them in the first half of the rows."""
+    rng, frame = np.random.default_rng(6), frame.copy()
+    for name in frame.columns.intersection(["a", "h"]):
+        share = np.where(np.arange(len(frame)) < 0.5 * len(frame), 0.3, 0.05)
+        frame.loc[rng.random(len(frame)) < share, name] = np.nan
+    return frame
+
+
+def n_numbers(frame, name):
+    """Cells that are neither missing nor the zero of a hurdle column."""
+    zero = (frame[name] == 0.0) & (KINDS[name] == "hurdle")
+    return int((frame[name].notna() & ~zero).sum())
+
+
+def chosen(frame, **options):
+    """Penalties, edges with their weights, and scores of the graph that is chosen."""
+    kinds = {name: KINDS[name] for name in frame}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", mg.TableWarning)
+        warnings.simplefilter("ignore", mg.SelectionWarning)
+        model = mg.MixedGraphicalModel(types=kinds, random_state=0, **options).fit(frame)
+    edges = {(edge.source, edge.target): edge.weight for edge in model.edges_}
+    return np.atleast_1d(model.lam_), edges, model.fitted_.scores
+
+
+def assert_units_do_not_matter(frame, **options):
+    """The same choice, edges and weights in other units, and the same error over folds.
+
+    The mean over folds is in the units of the data: numbers have one, zeros and gaps have none.
+    """
+    other = frame.assign(**{name: frame[name] * UNITS[name] for name in UNITS if name in frame})
+    (lam, edges, scores), (other_lam, other_edges, other_scores) = (
+        chosen(table, **options) for table in (frame, other)
+    )
+    np.testing.assert_allclose(other_lam, lam, rtol=1e-9)
+    assert other_edges.keys() == edges.keys()
+    assert len(edges) >= 2
+    assert other_edges == pytest.approx(edges, rel=1e-5)
+    if "cv_se" in scores:
+        np.testing.assert_allclose(other_scores["cv_se"], scores["cv_se"], rtol=1e-6)
+        moved = sum(np.log(UNITS[name]) * n_numbers(frame, name) for name in UNITS if name in frame)
+        expected = scores["cv"] + moved / len(frame)
+        np.testing.assert_allclose(other_scores["cv"], expected, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"select": "fdr"},
+        {"select": "ebic"},
+        {"select": "bic"},
+        {"select": "aic"},
+        {"select": "holdout"},
+        {"select": mg.CV(3)},
+        {"select": mg.CV(3, one_se=False)},
+        {"select": mg.StARS(n_subsamples=5)},
+        {"select": mg.StabilitySelection(n_subsamples=10)},
+        {"select": mg.CV(3), "loss": "nodewise"},
+        {"select": mg.EBIC(per_node=True), "loss": "nodewise"},
+        {"select": mg.CV(3), "penalty_weights": "adaptive"},
+    ],
+    ids=lambda options: "-".join(str(value) for value in options.values()) or "default",
+)
+def test_what_is_chosen_does_not_depend_on_the_units(options):
+    assert_units_do_not_matter(every_kind(), **options)
+
+
+@pytest.mark.parametrize("loss", ["pseudolikelihood", "likelihood"])
+def test_gaps_do_not_let_the_units_in(loss):
+    """Parts of the rows differ in how many numbers they have."""
+    frame = every_kind()[["a", "b", "g", "o"]]
+    splits = [(np.arange(45, 90), np.arange(45)), (np.arange(45), np.arange(45, 90))]
+    options = {"select": mg.CV(splits), "lams": [0.6, 0.4, 0.3, 0.2, 0.1], "loss": loss}
+    assert_units_do_not_matter(with_gaps(frame), missing="model", **options)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from mixedgm.model.kinds import CountKind, OrdinalKind, Scored
 from mixedgm.model.layout import Layout
+from mixedgm.model.nodes import Nodes
 from mixedgm.model.pair_weights import PairWeights
 from mixedgm.parallel import Runtime
 from mixedgm.path.evidence import Evidence
@@ -44,7 +45,7 @@ SOLVERS = {
     "spectral": SpectralGradient(),
     "auto": Auto(),
     "chord": Chord(ProximalNewton()),
-    "secant": Secant(np.eye(0), ProximalNewton()),
+    "secant": Secant(Layout.without_edges(Nodes.mixed(0, ())), np.eye(0), ProximalNewton()),
 }
 
 

@@ -267,7 +267,7 @@ def test_a_table_without_any_edge() -> None:
         ({"kind": "case-dropping", "drop": [0.999]}, "leave at least two of the 150"),
         ({"groups": "gruop"}, "'gruop', which is not a column; did you mean 'group'"),
         ({"groups": [1, 2, 3]}, "Got 3 labels for 150 rows"),
-        ({"groups": 7}, "Got no labels"),
+        ({"groups": 7}, "Got a value of type int"),
         ({"groups": np.zeros(150)}, "at least two different labels"),
         ({"groups": [None] * 150}, "150 missing labels"),
     ],

@@ -64,7 +64,7 @@ def test_whole_weights_are_rows_that_are_there_so_often():
     assert weighted.flagged == repeated.flagged
     one, two = (each.pairs().sort_values(["source", "target"]) for each in (weighted, repeated))
     np.testing.assert_allclose(one["observed"], two["observed"], atol=1e-12)
-    np.testing.assert_allclose(one["p_value"], two["p_value"], atol=0.05)
+    np.testing.assert_allclose(one["p"], two["p"], atol=0.05)
 
 
 def test_new_rows_are_judged_by_the_graph_or_by_the_parameters():
@@ -172,7 +172,7 @@ def test_flags_are_a_frame_of_what_is_flagged():
     ends = zip(flags["column"], flags["other"], strict=True)
     assert tuple(tuple(e for e in pair if isinstance(e, str)) for pair in ends) == checked.flagged
     assert (flags["p_adjusted"] <= checked.alpha).all()
-    assert checked.p_value == flags["p_adjusted"].min()
+    assert checked.p == flags["p_adjusted"].min()
     assert flags["advice"].str.contains(" To do: ").all()
     html = checked._repr_html_()
     assert all(meaning in html for meaning in flags["meaning"])
@@ -216,3 +216,11 @@ def test_a_graph_that_is_too_dense_for_the_rows_is_refused():
     model = mg.MixedGraphicalModel(lam=0.001).fit(table)
     with pytest.raises(mg.ParameterError, match=r"cannot be refitted to these rows.*refit=False"):
         model.check_fit(table.head(9), **QUICK)
+
+
+def test_a_long_check_is_announced_before_it_begins():
+    """Warnings are errors here, so that the announcement ends the check."""
+    x = np.random.default_rng(0).normal(size=(50, 2))
+    model = mg.MixedGraphicalModel(lam=0.2).fit(x)
+    with pytest.raises(mg.LongRunWarning, match=r"1,000 simulated tables of 50 rows.*n_sim="):
+        model.check_fit(x, n_sim=1_000, n_jobs=1)

@@ -117,3 +117,12 @@ def test_what_is_wrong_is_said_in_one_line(
     error = capsys.readouterr().err
     assert message in error
     assert error.startswith("mixedgm check: error: ")
+
+
+def test_notes_can_be_left_out(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(folder)
+    words = ["check", "survey.mgm", "survey.csv", "--simulations", "20", "--jobs", "1"]
+    assert main([*words, "--quiet"]) == 0
+    assert not capsys.readouterr().err

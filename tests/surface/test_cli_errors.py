@@ -144,6 +144,38 @@ def test_all_findings_come_at_once_and_speak_of_options(
     assert names(here) == ["bad.csv", "survey.csv", "x.mgm"]
 
 
+def test_one_kind_for_all_columns_with_few_values(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    columns = {"x": [k * 0.37 % 1 for k in range(40)]}
+    columns |= {f"q{k}": [float(j // (k + 1) % 5) for j in range(40)] for k in range(3)}
+    write_csv(here / "items.csv", columns)
+    assert main(["check", "items.csv"]) == 0
+    assert "(in short --types ordinal)" in capsys.readouterr().out
+    assert main(["check", "items.csv", "--types", "ordinal"]) == 0
+    shown = capsys.readouterr().out
+    assert shown.count(" ordinal ") == 3
+    assert "nothing wrong" in shown
+    for beside in (["--types", "ordinal,x=hurdle"], ["--types", "ordinal", "--largest", "q0=9"]):
+        assert main(["check", "items.csv", *beside]) == 2
+        assert "--types NAME=ordinal,..." in capsys.readouterr().err
+
+
+def test_gaps_that_another_column_decides_about(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    columns: dict[str, Any] = {name: list(values) for name, values in survey(80).items()}
+    columns["died"] = ["yes" if k % 2 else "no" for k in range(80)]
+    columns["cause"] = [("heart", "lung")[k % 4 == 1] if k % 2 else "" for k in range(80)]
+    write_csv(here / "deaths.csv", columns)
+    assert main(["check", "deaths.csv", "--missing", "model"]) == 2
+    shown = capsys.readouterr().out
+    assert "missing in all 40 rows with 'died' = \"no\" and in none of 40 other rows" in shown
+    assert "or fit the 40 other rows alone; or --forbid cause:died with --missing model" in shown
+    assert main(["check", "deaths.csv", "--missing", "model", "--forbid", "cause:died"]) == 0
+    assert "no value there" not in capsys.readouterr().out
+
+
 def test_check_shows_findings_and_tells_whether_it_can_be_fitted(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -340,7 +372,7 @@ def test_signals_for_real(here: Path, signum: int, code: int) -> None:
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     assert process.stderr is not None
-    assert process.stderr.readline().startswith("note: column 'c0'")  # the fit begins
+    assert process.stderr.readline().startswith("note: 25 columns with 3 to 10")  # the fit begins
     time.sleep(0.7)
     assert process.poll() is None, "the fit has to last longer for this test"
     process.send_signal(signum)

@@ -110,3 +110,42 @@ def test_errors_say_what_to_do(
         code = int(str(end.code))
     assert code == 2
     assert message in capsys.readouterr().err
+
+
+def test_a_table_needs_no_model(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "model.mgm").unlink()
+    table = pd.read_csv(folder / "survey.csv")
+    capsys.readouterr()
+    assert main(["missing", "survey.csv", "--show", "columns", "-o", "gaps.csv"]) == 0
+    found = pd.read_csv(folder / "gaps.csv").set_index("column")["missing"]
+    assert found.to_dict() == table.isna().sum().to_dict()
+    assert main(["missing", "survey.csv"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert f"Missing: {int(table.isna().sum().sum())} of {table.size:,} cells" in said
+    assert "weight height high values" in said
+    assert "no model was given" in said
+    assert "A fit with --missing drop assumes" in said
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["survey.csv", "--show", "edges"], "needs a model"),
+        (["survey.csv", "--missing", "drop"], "leave it out"),
+        (["model.mgm", "survey.csv", "--types", "group=categorical"], "leave out --types"),
+    ],
+)
+def test_options_that_do_not_go_together(
+    folder: Path, capsys: pytest.CaptureFixture[str], words: list[str], message: str
+) -> None:
+    assert main(["missing", *words]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_empty_rows_are_counted(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table = pd.read_csv(folder / "survey.csv")
+    table.loc[:3] = None
+    table.to_csv(folder / "empty.csv", index=False)
+    capsys.readouterr()
+    assert main(["missing", "empty.csv"]) == 0
+    assert f"of {table.size:,} cells" in capsys.readouterr().out

@@ -66,7 +66,9 @@ def test_a_marginal_in_all_formats(folder: Path) -> None:
 
 def test_means(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     model = mg.load("survey.mgm")
-    assert "(exact; of a level: its probability)" in run(capsys, "query", "survey.mgm", "--mean")
+    assert "(exact under the model; of a level: its probability)" in run(
+        capsys, "query", "survey.mgm", "--mean"
+    )
     given = ("--given", '"mood=so, so"', "--given", "luck=0.5")
     rows = rows_of(run(capsys, "query", "survey.mgm", "--mean", *given, "--format", "csv"))
     means = model.mean({"mood": "so, so", "luck": 0.5})
@@ -79,7 +81,7 @@ def test_numbers(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     model = mg.load("survey.mgm")
     out = run(capsys, "query", "survey.mgm", "--mutual-information", "height,group")
     value = model.mutual_information("height", "group").value
-    assert out == f"mutual information: {value:.6g} nats (exact)\n"
+    assert out == f"mutual information: {value:.6g} nats (exact under the model)\n"
     out = run(capsys, "query", "survey.mgm", "--entropy", "mood", "--format", "json")
     assert json.loads(out) == [{"entropy": model.entropy("mood").value, "error": 0.0}]
 

@@ -39,6 +39,9 @@ def test_text_is_the_summary(folder: Path, capsys: pytest.CaptureFixture[str]) -
     said = capsys.readouterr().out
     assert said.strip() == expected(folder).summary().strip()
     assert said.startswith("Tests of 10 pairs: 4 present")
+    heading, first = (line.split() for line in said.splitlines()[1:3])
+    value = expected(folder).edges()["statistic"].iloc[0]
+    assert float(first[heading.index("statistic")]) == pytest.approx(value, rel=1e-3)
 
 
 def test_files_have_every_column(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -47,9 +47,9 @@ def test_a_planted_difference_is_found(found: mg.GroupComparison) -> None:
     edges = found.edges()
     first = edges.iloc[0]
     assert (first["source"], first["target"], first["present_in"]) == ("x", "y", "north")
-    assert first["p_value"] == first["p_max"] == 1 / (1 + PERMS)
+    assert first["p"] == first["p_max"] == 1 / (1 + PERMS)
     assert edges["significant"].tolist() == [True] + [False] * (len(edges) - 1)
-    p = found.tests().set_index("statistic")["p_value"]
+    p = found.tests().set_index("statistic")["p"]
     assert p["largest edge difference"] == p["variance among groups"] == 1 / (1 + PERMS)
 
 
@@ -61,7 +61,7 @@ def test_p_values_follow_from_the_stored_statistics(found: mg.GroupComparison) -
         largest.append((1 + sum(row[0] >= value for row in kept["tests"])) / (1 + PERMS))
     order = sorted(range(len(single)), key=lambda k: -here["edges"][k])
     edges = found.edges()
-    np.testing.assert_allclose(edges["p_value"], [single[k] for k in order])
+    np.testing.assert_allclose(edges["p"], [single[k] for k in order])
     np.testing.assert_allclose(edges["p_max"], [largest[k] for k in order])
     # Holm over all ten pairs of the five columns; those without an edge have p = 1.
     every = sorted([*single, *[1.0] * (10 - len(single))])
@@ -71,7 +71,7 @@ def test_p_values_follow_from_the_stored_statistics(found: mg.GroupComparison) -
         (1 + sum(row[k] >= here["tests"][k] for row in kept["tests"])) / (1 + PERMS)
         for k in range(4)
     ]
-    np.testing.assert_allclose(found.tests()["p_value"], tests)
+    np.testing.assert_allclose(found.tests()["p"], tests)
     assert (kept["edges"].max(axis=1) <= kept["tests"][:, 0]).all()
 
 
@@ -167,7 +167,7 @@ def test_equal_groups_raise_few_alarms() -> None:
     for seed in range(24):
         data = table(100, seed, planted=False)[["x", "y", "c", "site"]]
         found = mg.compare(data, "site", n_perm=19, random_state=seed, n_jobs=1)
-        p.append(found.tests()["p_value"].to_numpy()[:3])
+        p.append(found.tests()["p"].to_numpy()[:3])
     assert ((np.array(p) <= 0.1).sum(axis=0) <= 6).all()
     assert (np.abs(np.mean(p, axis=0) - 0.525) < 0.2).all()
 
@@ -245,7 +245,7 @@ def test_the_common_penalty_comes_from_the_whole_table() -> None:
     plain, weights = balanced_groups()
     whole = mg.MixedGraphicalModel().fit(plain, sample_weight=0.5 * weights)
     assert found.lam["north"] == found.lam["south"] == pytest.approx(whole.lam_, rel=1e-4)
-    assert found.tests()["p_value"].isna().all()
+    assert found.tests()["p"].isna().all()
     assert not found.edges()["significant"].any()
     assert "0 permutations" in str(found)
 
@@ -254,7 +254,7 @@ def test_graphs_without_edges_do_not_differ() -> None:
     found = mg.compare(table(80), "site", lam=9.0, n_perm=2, random_state=0, n_jobs=1)
     assert len(found.edges()) == 0
     assert found.tests()["value"].tolist() == [0.0] * 4
-    assert found.tests()["p_value"].tolist() == [1.0] * 4
+    assert found.tests()["p"].tolist() == [1.0] * 4
     assert "none in any group" in str(found)
     found.plot()
     assert len(found.plot_differences().get_yticks()) == 0
@@ -290,7 +290,7 @@ def test_failures_are_counted() -> None:
     assert (found.n_done, found.n_failed, found.failures[0].resample) == (3, 1, 1)
     assert "3 of 4 permutations" in repr(found)
     assert "not this time" in str(found)
-    p = found.tests()["p_value"].to_numpy() * 4
+    p = found.tests()["p"].to_numpy() * 4
     np.testing.assert_allclose(p, np.rint(p))
 
 
@@ -391,3 +391,21 @@ def test_unknown_options_of_pictures_are_errors_of_the_family():
     for draw in (boot.plot_edges, boot.plot_differences, boot.plot_centrality, boot.plot_stability):
         with pytest.raises(mg.ParameterError, match=f"{draw.__name__} has no option 'unknown'"):
             draw(unknown=1)
+
+
+def test_hostile_labels_are_shown_as_text():
+    rng = np.random.default_rng(0)
+    n = 120
+    south = np.arange(n) % 2 == 1
+    frame = pd.DataFrame(
+        {
+            "x": rng.normal(size=n),
+            "c": np.where(rng.random(n) < np.where(south, 0.9, 0.1), "b", "a"),
+            "d": np.where(rng.random(n) < np.where(south, 0.9, 0.5), "b", "a"),
+        }
+    )
+    labels = np.where(south, "\x1b[31msouth", "north")
+    compared = mg.compare(frame, labels, lam=0.1, n_perm=2, test="permutation", random_state=0)
+    text = "\n".join([*compared.notes, compared.summary()])
+    assert "group '\\x1b[31msouth' is unlike the others" in text
+    assert "\x1b" not in text

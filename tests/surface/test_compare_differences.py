@@ -69,7 +69,7 @@ def test_gaussian_groups_have_wald_tests_of_the_precision_matrix() -> None:
             assert row[f"estimate_{g}"] == pytest.approx(value * unit[u] * unit[v], abs=0.004)
         z = (values[0] - values[1]) / np.hypot(*errors)
         assert np.sqrt(row["statistic"]) == pytest.approx(abs(z), rel=0.03, abs=0.15)
-        assert row["p_value"] == pytest.approx(chi2.sf(row["statistic"], 1))
+        assert row["p"] == pytest.approx(chi2.sf(row["statistic"], 1))
 
 
 def test_power_is_that_of_fishers_test() -> None:
@@ -84,7 +84,7 @@ def test_power_is_that_of_fishers_test() -> None:
             partial = -inverse[0, 1] / np.sqrt(inverse[0, 0] * inverse[1, 1])
             z.append(np.arctanh(partial) * np.sqrt((200 - 5) / 2))
         fishers.append(abs(z[0] - z[1]))
-        ours.append(norm.isf(found.loc["xy", "p_value"] / 2))
+        ours.append(norm.isf(found.loc["xy", "p"] / 2))
     assert np.mean(ours) > 0.98 * np.mean(fishers)
     assert np.corrcoef(ours, fishers)[0, 1] > 0.9
 
@@ -109,7 +109,7 @@ def test_two_categories_have_the_test_of_the_three_way_interaction() -> None:
     assert (found.test, row["df"]) == ("differences", 2)
     assert row["statistic"] == pytest.approx(expected, rel=0.005)
     # W on two degrees of freedom is combined with a test along the order of levels
-    assert 0.0 < row["p_value"] < 2.2 * chi2.sf(row["statistic"], 2)
+    assert 0.0 < row["p"] < 2.2 * chi2.sf(row["statistic"], 2)
 
 
 def test_three_groups_have_the_variance_between_them() -> None:
@@ -121,10 +121,10 @@ def test_three_groups_have_the_variance_between_them() -> None:
         between = weights @ (values - np.average(values, weights=weights)) ** 2
         assert row["df"] == 2
         assert row["statistic"] == pytest.approx(between)
-        assert row["p_value"] == pytest.approx(chi2.sf(between, 2))
+        assert row["p"] == pytest.approx(chi2.sf(between, 2))
         assert row["difference"] == pytest.approx(np.ptp(values))
     assert found.loc["cd", "df"] == 4
-    assert found["p_value"].idxmin() == "xy"
+    assert found["p"].idxmin() == "xy"
     assert found.loc["xy", "between"].startswith("s - ")
 
 
@@ -133,7 +133,7 @@ def test_a_planted_difference_is_found() -> None:
     edges = found.edges()
     assert len(edges) == found.n_pairs == 6
     assert edges["significant"].tolist() == [True] + [False] * 5
-    p, m = edges["p_value"], len(edges)
+    p, m = edges["p"], len(edges)
     assert (edges["p_max"] >= p).all()
     assert (edges["p_max"] <= np.minimum(m * p, 1.0) + 1e-12).all()
     assert (edges["p_bh"] <= edges["p_holm"] + 1e-12).all()
@@ -143,8 +143,8 @@ def test_a_planted_difference_is_found() -> None:
         "strength difference",
         "variance among groups",
     ]
-    assert (tests["p_value"] < 0.01).all()
-    assert tests.loc["largest edge difference", "p_value"] == edges["p_max"].min()
+    assert (tests["p"] < 0.01).all()
+    assert tests.loc["largest edge difference", "p"] == edges["p_max"].min()
     z = norm.isf(p.min() / 2)
     assert tests.loc["largest edge difference", "value"] == pytest.approx(z, rel=1e-6)
     mean = edges["statistic"].sum() / edges["df"].sum()
@@ -157,10 +157,10 @@ def test_means_and_units_change_no_test() -> None:
     moved = table + np.where(site == "b", 7.0, 0.0)[:, None]
     scaled = 3.0 * table
     found = [mg.compare(each, site, test="differences", **GIVEN) for each in (table, moved, scaled)]
-    p = [side(each)["p_value"].sort_index() for each in found]
+    p = [side(each)["p"].sort_index() for each in found]
     np.testing.assert_allclose(p[1], p[0], rtol=1e-4)
     np.testing.assert_allclose(p[2], p[0], rtol=1e-4)
-    tests = [each.tests()["p_value"] for each in found]
+    tests = [each.tests()["p"] for each in found]
     np.testing.assert_allclose(tests[2], tests[0], atol=2e-3)
 
 
@@ -194,7 +194,7 @@ def test_covariates_have_edges_and_no_conditionals() -> None:
     found = mg.compare(mixed(), "site", covariates=["x", "d"], **GIVEN)
     assert found.test == "differences"
     assert found.n_pairs == len(found.edges()) == 5
-    assert side(found)["p_value"].idxmin() == "xy"
+    assert side(found)["p"].idxmin() == "xy"
 
 
 def test_the_same_seed_gives_the_same_result_on_any_number_of_cores() -> None:
@@ -243,7 +243,7 @@ def test_few_rows_hold_the_edges_that_pass() -> None:
     assert found.tested is not None
     assert not found.tested.free
     assert "edges that pass a test in some group" in found.summary().replace("\n    ", " ")
-    assert side(found)["p_value"].idxmin() == "xy"
+    assert side(found)["p"].idxmin() == "xy"
 
 
 def test_text_and_picture() -> None:

@@ -104,6 +104,28 @@ def test_what_is_refused(client, options, error, what):
         fitted(parted(plain(table())), **options)
 
 
+def broken(part, partition_info=None):
+    """A function that fails in the second partition."""
+    if partition_info is not None and partition_info["number"] == 1:
+        raise ZeroDivisionError("a user's function")
+    return part
+
+
+def test_partitions_that_fail_on_a_worker_are_named(client):
+    frame = plain(table())
+    failing = parted(frame).map_partitions(broken, meta=frame.iloc[:0])
+    with pytest.raises(TableError, match="partition 1 cannot be read: ZeroDivisionError: a user"):
+        fitted(failing, lam=0.1)
+    model = fitted(frame, lam=0.1)
+    with pytest.raises(TableError, match="the Dask frame cannot be read: ZeroDivisionError"):
+        model.score(failing)
+    lying = parted(frame).map_partitions(
+        lambda part: part.drop(columns="height"), meta=frame.iloc[:0], enforce_metadata=False
+    )
+    with pytest.raises(TableError, match="does not have the columns .* it lacks 'height'"):
+        fitted(lying, lam=0.1)
+
+
 def test_scores_and_predictions_are_made_on_the_workers(client):
     model, frame = fitted(plain(table()), lam=0.1), plain(table(3))
     frame["w"] = np.r_[np.zeros(170), np.ones(330)]

@@ -315,7 +315,12 @@ def test_all_pairs_at_once_need_rows():
         ({"covariance": "model", "cluster": "x"}, "knows nothing about clusters"),
         ({"level": 1.0}, r"level must be a number in \(0, 1\)"),
         ({"cluster": "home"}, "cluster names 'home', which is not a column"),
-        ({"cluster": [1, 2]}, "cluster must have one label per row"),
+        ({"cluster": [1, 2]}, "cluster must have one label per row.*Got 2 labels for 400 rows"),
+        ({"cluster": np.ones((400, 2))}, r"in shape \(400,\)\. Got shape \(400, 2\)"),
+        ({"cluster": np.ones((400, 1))}, r"Got shape \(400, 1\)"),
+        ({"cluster": [[k] for k in range(400)]}, "Got lists as labels"),
+        ({"cluster": 3}, "Got a value of type int"),
+        ({"sample_weight": "w"}, "sample_weight names 'w', which is not a column"),
     ],
 )
 def test_options_are_checked(model, table, options, message):
@@ -354,6 +359,57 @@ def test_a_ladder_of_thirty_columns_and_a_thousand_rows_is_not_refused():
     assert not (frame["verdict"][is_edge] == "absent").any()
 
 
+def test_columns_without_edges_are_named(model, table):
+    tests = mg.edge_tests(model, table.assign(b="p", y=1.0), random_state=0)
+    ends = [set(pair) for pair in tests.edges()[["source", "target"]].to_numpy()]
+    assert ends == [{"a", "x"}]
+    assert "constant in these rows, so without edges: 'y', 'b'" in tests.notes
+    assert "without edges: 'y', 'b'" in " ".join(tests.summary().split())
+    with pytest.raises(mg.ParameterError, match="so without edges: 'x', 'y', 'b'"):
+        mg.edge_tests(model, table.assign(b="p", y=1.0, x=2.0))
+
+
+@pytest.mark.parametrize("labels", [["p", np.nan] * 200, [None, *range(399)]])
+def test_missing_labels_of_rows_are_refused(model, table, labels):
+    """In a list, a missing label among texts must not become a text."""
+    for call in (
+        lambda: mg.edge_tests(model, table, cluster=labels),
+        lambda: mg.bootstrap(model, table, n_boot=1, groups=labels),
+        lambda: mg.compare(table, labels),
+        lambda: mg.compare(table, "a", blocks=labels),
+        lambda: mg.MixedGraphicalModel(select=mg.CV(2, groups=labels), lams=[0.3]).fit(table),
+    ):
+        with pytest.raises(mg.TableError, match="missing label"):
+            call()
+
+
+def test_weights_by_the_name_of_a_column(table):
+    """In all functions that take weights, as in `fit`."""
+    table = table.head(120)
+    weights = np.random.default_rng(2).integers(1, 3, len(table)).astype(float)
+    named = table.assign(w=weights)
+    model = mg.MixedGraphicalModel(lam=0.1).fit(table, sample_weight=weights)
+    path = mg.fit_path(table, sample_weight=weights, lams=[0.3, 0.2])
+    for call in (
+        lambda X, w: mg.edge_tests(model, X, sample_weight=w, random_state=0).edges(),
+        lambda X, w: mg.bootstrap(
+            model, X, n_boot=2, sample_weight=w, random_state=0, n_jobs=1, intervals=False
+        ).selection(),
+        lambda X, w: mg.compare(X, "a", sample_weight=w, lam=0.2, n_perm=0, n_jobs=1).edges(),
+        lambda X, w: model.check_fit(X, sample_weight=w, n_sim=20, random_state=0).pairs(),
+        lambda X, w: model.predictability(X, sample_weight=w),
+        lambda X, w: model.missing_report(X, sample_weight=w).columns(),
+        lambda X, w: model.log_likelihood(X, sample_weight=w),
+        lambda X, w: path.score(X, sample_weight=w),
+        lambda X, w: path.log_likelihood(X, sample_weight=w),
+        lambda X, w: mg.check_table(X, sample_weight=w).schema,
+    ):
+        assert str(call(named, "w")) == str(call(table, weights))
+    twice = pd.concat([named, named[["w"]]], axis=1)
+    with pytest.raises(mg.ParameterError, match="names 'w', and 2 columns have this name"):
+        mg.edge_tests(model, twice, sample_weight="w")
+
+
 # -- text and pictures -----------------------------------------------------------------------------
 
 
@@ -361,6 +417,8 @@ def test_text_html_and_picture_show_verdicts(tests):
     text = tests.summary()
     assert text.startswith("Tests of 6 pairs: 2 present, ")
     assert "variances from the model" in text
+    shown = ["source", "target", "estimate", "statistic", "df", "p", "probability"]
+    assert text.splitlines()[1].split() == [*shown, "log_bf", "verdict"]
     assert str(tests) == repr(tests) == text
     html = tests._repr_html_()
     assert "Tests of 6 pairs" in html

@@ -154,3 +154,72 @@ def test_counters_are_plain_numbers(table):
     assert isinstance(model.converged_, bool)
     for value in (model.kkt_, model.objective_, model.lam_, model.score(table)):
         assert isinstance(value, float)
+
+
+def hurdles_with_gaps(n_rows=80):
+    """A hurdle column and two that follow it, with missing cells in all of them."""
+    rng = np.random.default_rng(4)
+    x = rng.normal(size=n_rows)
+    there = rng.random(n_rows) < 1.0 / (1.0 + np.exp(-x))
+    h = np.where(there, np.exp(0.5 * x + 0.3 * rng.normal(size=n_rows)), 0.0)
+    frame = pd.DataFrame({"x": x, "h": h, "y": x + rng.normal(size=n_rows)})
+    return frame.mask(rng.random(frame.shape) < 0.15)
+
+
+@pytest.fixture(scope="module")
+def drawn():
+    """A fit of it, which draws what is missing; a warning would be an error."""
+    model = mg.MixedGraphicalModel(lam=0.2, types={"h": "hurdle"}, missing="model")
+    return model.fit(hurdles_with_gaps())
+
+
+def test_a_fit_is_not_called_converged_beyond_the_error_of_its_draws(drawn):
+    report = drawn.fitted_.report
+    assert drawn.kkt_ <= 1e-5 < report.kkt_error
+    assert drawn.converged_ is False
+    assert report.solved
+    assert report.message.startswith("solved up to the Monte Carlo error of the completions")
+
+
+@pytest.mark.parametrize("as_html", [False, True])
+def test_the_summary_states_the_error_of_draws(drawn, as_html):
+    summary = drawn.summary()
+    text = " ".join((summary._repr_html_() if as_html else str(summary)).split())
+    error = f"{drawn.fitted_.report.kkt_error:.1g}"
+    assert f"at most tol 1e-05: solved up to their Monte Carlo error, {error}" in text
+    assert "NOT converged" not in text
+    assert ": converged" not in text
+
+
+def test_the_state_of_a_fit_with_draws_is_kept_in_its_file(drawn, tmp_path):
+    drawn.save(tmp_path / "model.mgm")
+    report = mg.load(tmp_path / "model.mgm").fitted_.report
+    assert report.certificate == drawn.fitted_.report.certificate
+    assert report.solved
+    assert not report.converged
+
+
+def test_a_tolerance_above_the_error_of_draws_can_be_reached(drawn):
+    tol = 10.0 * drawn.fitted_.report.kkt_error
+    model = mg.MixedGraphicalModel(lam=0.2, types={"h": "hurdle"}, missing="model", tol=tol)
+    assert model.fit(hurdles_with_gaps()).converged_ is True
+
+
+@pytest.mark.filterwarnings("ignore:.*follows from:mixedgm.TableWarning")
+def test_a_small_certificate_does_not_bound_how_far_the_optimum_is():
+    """The example of the guide: one column nearly copies another."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(200, 4))
+    x[:, 1] = x[:, 0] + 1e-3 * x[:, 1]
+    rough, fine = (mg.MixedGraphicalModel(lam=0.0003, tol=tol).fit(x) for tol in (1e-5, 1e-11))
+    assert rough.converged_
+    assert rough.objective_ - fine.objective_ > 10.0 * rough.kkt_
+
+
+def test_the_report_states_the_error_of_draws(drawn, tmp_path):
+    drawn.report(tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    error = f"{drawn.fitted_.report.kkt_error:.1g}"
+    assert "Yes, up to the draws of the missing cells." in page
+    assert f"Monte Carlo error of the completions {error}" in page
+    assert "Not quite" not in page

@@ -76,6 +76,7 @@ def test_a_binary_column_alone_with_continuous_ones_held_off_is_its_frequency():
     assert model.params_.precision[0, 0] == pytest.approx(beta, rel=1e-6)
 
 
+@pytest.mark.filterwarnings("ignore:.*follows from:mixedgm.TableWarning")
 def test_all_continuous_without_penalty_is_the_inverse_covariance():
     rng = np.random.default_rng(1)
     X = rng.normal(size=(120, 4)) @ rng.normal(size=(4, 4)) * [1, 10, 0.1, 3] + [0, 100, -1, 5]

@@ -25,6 +25,7 @@ def test_frames_come_back_as_they_were(library):
     model.score(rows)  # a table that the model itself accepts
 
 
+@pytest.mark.filterwarnings("ignore:.*follows from:mixedgm.TableWarning")
 @pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
 @pytest.mark.parametrize("kind", ["int64", "int8", "uint16", "float32"])
 def test_numbers_keep_their_type(library, kind):

@@ -171,7 +171,7 @@ def test_every_public_method_is_asked(exact, checked):
         "means": type(exact.mean()),
         "discrepancy": type(exact.joint_discrepancy()),
         "draws": type(exact.sample(2, random_state=0, report=True)[1]),
-        "summary": type(exact.summary()),
+        "summary": type(exact.summary().values),
         "consistency": mg.diagnostics.Consistency,
         "path": mg.Path,
     }
@@ -619,7 +619,7 @@ def test_the_graph_of_every_kind_is_checked(model, table):
     assert len(checked.node_checks) == 9
     assert len(checked.pair_checks) == 36
     judged = pd.concat([checked.nodes(), checked.pairs()])
-    assert judged[["distance", "p_value", "p_adjusted"]].notna().all().all()
+    assert judged[["distance", "p", "p_adjusted"]].notna().all().all()
     assert judged["p_adjusted"].between(0.0, 1.0).all()
 
 
@@ -775,7 +775,7 @@ def test_groups_are_compared(table, axes, test):
             row = edges[(edges["source"] == edge.source) & (edges["target"] == edge.target)]
             assert row[f"weight_{group}"].item() == pytest.approx(edge.weight)
             assert row["kind"].item() == edge.kind
-    assert found.tests()["p_value"].between(0, 1).all()
+    assert found.tests()["p"].between(0, 1).all()
     assert found.group_table()["n_rows"].tolist() == [N_ROWS / 2, N_ROWS / 2]
     assert "column" in found.degenerate().columns
     assert "group" in found.summary()
@@ -874,6 +874,26 @@ def test_means_of_ordered_columns(exact, pain_and_visits):
     counts = pain_and_visits[1] / pain_and_visits[1].sum()
     mean = counts @ np.arange(len(counts))
     assert exact.mean({**REST, "pain": "mild"})["visits"] == pytest.approx(mean)
+
+
+@asks("distribution.comparisons", "means.comparisons")
+def test_answers_stand_beside_the_rows_of_the_table(exact, plain):
+    """Single columns have the margins of the table, whatever their kind: nothing differs."""
+    smokers = plain[plain["smoker"]]
+    found = exact.mean({"smoker": True}, data=plain)
+    seen = found.frame().set_index("column")["observed"]
+    for name in ("age", "dose", "visits", "falls"):
+        assert seen[name] == pytest.approx(smokers[name].mean())
+    for name in ("pain", "ward"):
+        levels = column(exact, name).level_names
+        shares = [(smokers[name].astype(str) == level).mean() for level in levels]
+        np.testing.assert_allclose(seen[name], shares)
+    every = exact.mean(data=plain)
+    assert min(one.chance for one in every.comparisons()) > 0.5
+    both = exact.marginal(["ward", "age"], data=plain)
+    table = [one.table for one in both.comparisons() if one.what == "the mean of age"]
+    wanted = plain.groupby("ward", observed=False)["age"].mean()
+    np.testing.assert_allclose(table, wanted[list(column(exact, "ward").levels)])
 
 
 @asks("model.entropy", "model.mutual_information")
@@ -1040,7 +1060,7 @@ def test_a_path_is_its_models(table, plain, rows):
         edges = {frozenset((edge.source, edge.target)) for edge in model.edges_}
         assert set(map(frozenset, path.edges(at))) == edges
         assert path.n_edges[at] == (norms[at] > 0).sum() == len(path.pairs(at))
-        assert (path.triples(at)[:, 0] == -1).all()
+        assert (path.triples(at)[:, 2] == -1).all()
         assert len(path.theta(at)) == path.layout.n_theta
         np.testing.assert_allclose(path.params(at).coef, model.params_.coef, atol=1e-5)
         scores = model.node_scores(rows)

@@ -156,10 +156,13 @@ def test_arrays_and_lists():
     np.testing.assert_array_equal(plain.impute(numbers.tolist()), plain.impute(numbers))
 
 
+LUCK = 4 * np.random.default_rng(1).normal(size=120)
+
+
 def test_whole_numbers():
     import pandas as pd
 
-    ages = people(120).assign(age=lambda t: (40 + 5 * t["height"]).round().astype("Int64"))
+    ages = people(120).assign(age=lambda t: (40 + 3 * t["height"] + LUCK).round().astype("Int64"))
     model = mg.MixedGraphicalModel(lam=0.1).fit(ages)
     ages.loc[[2, 7], "age"] = pd.NA
     done = model.impute(ages)
@@ -235,7 +238,7 @@ def test_integer_types_stay(dtype):
     import polars as pl
     import pyarrow as pa
 
-    table = people(120).assign(age=lambda t: (40 + 5 * t["height"]).round().astype("int64"))
+    table = people(120).assign(age=lambda t: (40 + 3 * t["height"] + LUCK).round().astype("int64"))
     model = mg.MixedGraphicalModel(lam=0.1).fit(table)
     numbers = table["age"].astype(float).mask(table.index % 3 == 0)
     expected = model.impute(table.assign(age=numbers))["age"].round().tolist()
@@ -344,3 +347,34 @@ def test_why_parameters_cannot_be_resampled():
     apart = mg.MixedGraphicalModel(lam=0.1, missing="model", loss="nodewise").fit(frame)
     with pytest.raises(mg.DistributionError, match="separate regressions"):
         apart.impute(frame, 2, parameters="resampled")
+
+
+@pytest.mark.parametrize("kind", ["categorical", "ordinal"])
+@pytest.mark.parametrize("unit", [1e17, 1e19, 1e25])
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow", "double[pyarrow]"])
+def test_levels_that_are_large_decimals_stay_decimals(library, unit, kind):
+    pd, pl, pa = (pytest.importorskip(name) for name in ("pandas", "polars", "pyarrow"))
+    as_frame = {
+        "pandas": lambda frame: frame,
+        "polars": lambda frame: pl.from_pandas(frame, nan_to_null=True),
+        "pyarrow": lambda frame: pa.Table.from_pandas(frame, preserve_index=False),
+        "double[pyarrow]": lambda frame: frame.astype("double[pyarrow]"),
+    }[library]
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"k": unit * rng.integers(1, 4, 40), "y": rng.normal(size=40)})
+    model = mg.MixedGraphicalModel(lam=0.2, types={"k": kind}).fit(as_frame(table))
+    for gaps in (slice(0, 5), slice(0, 40)):
+        gappy = table.copy()
+        gappy.loc[gappy.index[gaps], "k"] = np.nan
+        for done in (model.impute(as_frame(gappy)), model.impute(as_frame(gappy), 1)[0]):
+            column = done["k"]
+            assert str(getattr(column, "dtype", getattr(column, "type", ""))).lower() in (
+                *("float64", "double", "double[pyarrow]"),
+            )
+            values = column.to_pylist() if library == "pyarrow" else column.to_list()
+            assert set(values) <= {unit, 2 * unit, 3 * unit}
+            known = slice(5, 40) if gaps.stop == 5 else slice(0)
+            assert values[known] == table["k"].tolist()[known]
+    for made in (model.sample(3, random_state=0), model.predict(as_frame(table))):
+        values = made["k"].to_pylist() if library == "pyarrow" else made["k"].to_list()
+        assert all(isinstance(value, float) for value in values)

@@ -50,7 +50,7 @@ def test_the_chain_is_found(share):
     assert ends(model) >= CHAIN - ({frozenset(("b", "c"))} if share == 0.5 else set())
     assert len(ends(model) - CHAIN) <= 1
     report = model.fitted_.report
-    assert report.converged
+    assert report.solved
     assert model.kkt_ <= 1e-5
     assert report.n_rows == len(table)
     assert report.total_weight == len(table)
@@ -85,7 +85,7 @@ def test_every_option(options):
     """It converges, the same twice, and finds most of the chain."""
     table = punched(mixed(500), 0.15)
     first = mg.MixedGraphicalModel(missing="model", **options).fit(table)
-    assert first.fitted_.report.converged
+    assert first.fitted_.report.solved
     assert first.kkt_ <= 1e-5
     if "random_state" in options or options == OPTIONS["given lam"]:
         second = mg.MixedGraphicalModel(missing="model", **options).fit(table)

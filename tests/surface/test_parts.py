@@ -173,7 +173,7 @@ def test_what_needs_all_rows(tmp_path, options, what):
 
 def test_functions_that_need_all_rows(tmp_path, model):
     X = as_parts(plain(table()), tmp_path)
-    with pytest.raises(TableError, match="needs all of its rows at once"):
+    with pytest.raises(TableError, match="needs all of its rows in memory at once"):
         model.check_fit(X)
 
 
@@ -196,7 +196,7 @@ def test_the_command_line_reads_parts(tmp_path, monkeypatch, capsys):
     assert len(capsys.readouterr().out.splitlines()) == 501
     for words, what in (
         (["fit", X, "-o", "m.mgm", "--drop=nothing"], "--drop names 'nothing'"),
-        (["test", "m.mgm", X], "needs all of its rows at once"),
+        (["test", "m.mgm", X], "needs all of its rows in memory at once"),
     ):
         assert main(words) == 2
         assert what in capsys.readouterr().err

@@ -14,34 +14,34 @@ ERRORS = np.array([[0.5, 0.1], [0.5, 0.2], [0.4, 0.1], [0.6, 0.2]])
 NAMES = ["wage", "age"]
 
 
-def by_hand(dof_complete=np.inf):
+def by_hand(df_complete=np.inf):
     """The first parameter, number by number (Rubin 1987, Barnard and Rubin 1999)."""
     m, q, u = 4, [5.0, 5.4, 4.9, 5.2], [0.25, 0.25, 0.16, 0.36]
     mean, within = sum(q) / m, sum(u) / m
     between = sum((each - mean) ** 2 for each in q) / (m - 1)
     total = within + between + between / m
     share = (between + between / m) / total
-    dof = (m - 1) / share**2
-    if dof_complete < np.inf:
-        observed = (dof_complete + 1) / (dof_complete + 3) * dof_complete * (1 - share)
-        dof = dof * observed / (dof + observed)
+    df = (m - 1) / share**2
+    if df_complete < np.inf:
+        observed = (df_complete + 1) / (df_complete + 3) * df_complete * (1 - share)
+        df = df * observed / (df + observed)
     ratio = (between + between / m) / within
-    information = (ratio + 2 / (dof + 3)) / (ratio + 1)
-    step = stats.t.ppf(0.975, dof) * total**0.5
-    p = 2 * stats.t.cdf(-mean / total**0.5, dof)
-    return mean, total**0.5, dof, mean - step, mean + step, p, information
+    information = (ratio + 2 / (df + 3)) / (ratio + 1)
+    step = stats.t.ppf(0.975, df) * total**0.5
+    p = 2 * stats.t.cdf(-mean / total**0.5, df)
+    return mean, total**0.5, df, mean - step, mean + step, p, information
 
 
-@pytest.mark.parametrize("dof_complete", [None, 20.0])
-def test_numbers_are_those_of_the_rules(dof_complete):
-    pooled = mg.pool(list(zip(ESTIMATES, ERRORS, strict=True)), dof_complete=dof_complete)
-    fields = ("estimate", "se", "dof", "lower", "upper", "p", "missing_information")
+@pytest.mark.parametrize("df_complete", [None, 20.0])
+def test_numbers_are_those_of_the_rules(df_complete):
+    pooled = mg.pool(list(zip(ESTIMATES, ERRORS, strict=True)), df_complete=df_complete)
+    fields = ("estimate", "se", "df", "lower", "upper", "p", "missing_information")
     found = [getattr(pooled, field)[0] for field in fields]
-    assert found == pytest.approx(by_hand(dof_complete or np.inf), rel=1e-12)
+    assert found == pytest.approx(by_hand(df_complete or np.inf), rel=1e-12)
     # Where all tables agree, gaps take nothing.
     assert pooled.missing_information[1] == 0.0
     assert pooled.se[1] == pytest.approx(np.sqrt(0.025))
-    assert pooled.dof[1] == pytest.approx(np.inf if dof_complete is None else 21 / 23 * 20)
+    assert pooled.df[1] == pytest.approx(np.inf if df_complete is None else 21 / 23 * 20)
 
 
 def forms():
@@ -114,7 +114,7 @@ def test_tests_of_edges_are_pooled_by_pair():
 
 
 def test_text_and_html():
-    pooled = mg.pool(forms()["series"], dof_complete=50, level=0.9)
+    pooled = mg.pool(forms()["series"], df_complete=50, level=0.9)
     text = str(pooled)
     assert text.startswith("2 estimates, pooled over 4 tables")
     assert "intervals of 90%; 50 degrees of freedom without gaps" in text
@@ -131,10 +131,29 @@ def test_text_and_html():
         ([1.0, 2.0], {}, "result 0 must be a pair"),
         ([([1.0, 2.0], 0.1)] * 2, {}, "2 estimates and 1 errors"),
         ([("a", "b")] * 2, {}, "result 0 must be numbers"),
-        ([(1.0, -0.1)] * 2, {"errors": "variance"}, "a variance is negative"),
+        (
+            [(1.0, 0.1), (1.0, -0.1)],
+            {"errors": "variance"},
+            "error -0.1 of parameter 0 in result 1",
+        ),
+        ([(1.0, -0.1), (1.0, 0.1)], {}, "error -0.1 of parameter 0 in result 0"),
+        ([(1.0, 0.0)] * 2, {}, "2 numbers cannot be pooled: error 0 of parameter 0 in result 0"),
+        ([(1.0, 1e200), (1.0, 1e-200)], {}, r"error 1e\+200 .*, error 1e-200 of parameter 0"),
+        ([(np.nan, 0.1), (np.inf, 0.1)], {}, "estimate nan of parameter 0 .*, estimate inf"),
+        ([(1e200, 0.1), (1.0, 0.1)], {}, r"estimate 1e\+200 of parameter 0"),
+        (
+            [pd.DataFrame({"estimate": 1.0, "se": se}, index=list("ab")) for se in (np.nan, -1.0)],
+            {},
+            "4 numbers .* error nan of parameter a in result 0.* error -1 of parameter b in",
+        ),
+        (
+            [SimpleNamespace(params=np.ones(2), cov_params=lambda: np.diag([1.0, -1.0]))] * 2,
+            {},
+            "2 numbers cannot be pooled: error -1 of parameter 1",
+        ),
         ([(1.0, 0.1)] * 2, {"errors": "sd"}, "errors must be 'se' or 'variance'"),
         ([(1.0, 0.1)] * 2, {"level": 95}, "level must be a number in"),
-        ([(1.0, 0.1)] * 2, {"dof_complete": 0}, "dof_complete must be a positive number"),
+        ([(1.0, 0.1)] * 2, {"df_complete": 0}, "df_complete must be a positive number"),
         ([pd.DataFrame({"estimate": [1.0]})] * 2, {}, "it needs 'estimate', and 'se'"),
         (
             [pd.DataFrame({"estimate": [1.0], "se": [0.1]})] * 2,

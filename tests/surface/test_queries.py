@@ -264,7 +264,7 @@ def test_repaired_tells_what_it_changed():
         True,
     )
     unchanged = valid.repaired()
-    assert unchanged.summary().notes == valid.summary().notes
+    assert unchanged.summary().values.notes == valid.summary().values.notes
     fine = mg.MixedGraphicalModel(lam=0.2).fit(people())
     assert fine.repaired().fitted_ is fine.fitted_
 
@@ -404,7 +404,7 @@ def test_text_shows_levels_and_how_it_was_found():
     text = repr(model.conditional(["city"], {"sex": "Male", "age": 40}))
     assert text.startswith("Distribution of city given age = 40, sex = Male\ncity ")
     assert "Bath & Wells" in text
-    assert text.endswith("(exact)")
+    assert text.endswith("(exact under the model)")
     columns = {f"y{k}": 3 for k in range(4)}
     many = repr(mg.from_params(columns, {}).marginal(list(columns)))
     assert "24 of 81 rows; frame() has all" in many

@@ -93,5 +93,5 @@ def test_only_targets_are_repaired(asked):
     assert model.repaired().fitted_ is model.fitted_  # the covariate's nonsense does not matter
     fit = mg.MixedGraphicalModel(lam=0.1, covariates=["smoker"]).fit(people())
     repaired = with_strong_edge(fit, 1.3).repaired()
-    assert "height - weight from 1.3 to 0.99" in repaired.summary().notes[-1]
+    assert "height - weight from 1.3 to 0.99" in repaired.summary().values.notes[-1]
     assert repaired.mean({"smoker": True})["height"]

@@ -104,6 +104,33 @@ def test_effects_are_averages_of_predictions(
         np.testing.assert_allclose(shares, wanted, atol=6e-3)
 
 
+def test_effects_stand_beside_what_rows_of_the_table_have(page: str, rows: pd.DataFrame) -> None:
+    content = content_of(page)
+    names = [node["name"] for node in content["graph"]["nodes"]]
+    effects = [e for d in content["edgeDetails"] for e in d["effects"]]
+    shown = 0
+    for effect in effects:
+        source, target = names[effect["from"]], names[effect["to"]]
+        if not all(isinstance(value, str) for value in effect["values"]):
+            assert effect["observed"] == []
+            continue
+        for level, seen, n_rows in zip(
+            effect["values"], effect["observed"], effect["rows"], strict=True
+        ):
+            there = rows[(rows[source].astype(str) == level) & rows[target].notna()][target]
+            if len(there) < 30:
+                assert n_rows is None
+                continue
+            if effect["levels"]:
+                wanted = [(there.astype(str) == name).mean() for name in effect["levels"]]
+            else:
+                wanted = [there.astype(float).mean()]
+            assert n_rows == len(there)
+            np.testing.assert_allclose(seen, wanted, rtol=6e-3, atol=1e-3)
+            shown += 1
+    assert shown > 3
+
+
 def test_tables_hold_what_the_results_hold(
     page: str, model: mg.MixedGraphicalModel, rows: pd.DataFrame
 ) -> None:
@@ -321,3 +348,20 @@ def test_command_refuses(
     assert main(["report", "-o", "a.html", *words]) == 2
     assert said in capsys.readouterr().err
     assert not (folder / "a.html").exists()
+
+
+def test_the_check_of_the_fit_is_told_and_can_be_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    x, e = np.random.default_rng(0).normal(size=(2, 60))
+    frame = pd.DataFrame({"x": x, "y": x + e})
+    frame.to_csv("table.csv", index=False)
+    mg.MixedGraphicalModel(lam=0.1).fit(frame).save("model.mgm")
+    words = ["report", "model.mgm", "table.csv", "-o", "report.html", "--jobs", "1"]
+    assert main(words) == 0
+    assert "checking the fit with simulated tables; --no-check leaves" in capsys.readouterr().err
+    assert main([*words, "--no-check"]) == 0
+    assert "checking" not in capsys.readouterr().err
+    assert main([*words, "--quiet"]) == 0
+    assert not capsys.readouterr().err

@@ -54,6 +54,22 @@ def test_given_rows_are_held_out(table, as_mask):
 
 
 @pytest.mark.filterwarnings("ignore:the choice .* near the end:mixedgm.SelectionWarning")
+@pytest.mark.filterwarnings("ignore::mixedgm.TableWarning")
+def test_a_level_that_only_rows_held_out_have_counts_half_a_row_of_the_fit():
+    """Also where cells are missing; at this penalty columns are independent."""
+    one = np.array(["a", "b"] * 15, dtype=object)
+    other = np.array(["u", "v", "v"] * 10, dtype=object)
+    one[29], other[0], other[29] = "rare", None, None
+    select = mg.Holdout(rows=np.arange(20, 30))
+    model = Model(select=select, lams=[9.0], tol=1e-8, missing="model")
+    model.fit(pd.DataFrame({"one": one, "other": other}))
+    shares = {"a": 10 / 20.5, "b": 10 / 20.5, "rare": 0.5 / 20.5, "u": 6 / 19, "v": 13 / 19}
+    expected = -sum(np.log(shares[value]) for value in [*one[20:], *other[20:29]]) / 10
+    # Parts are completed in two rounds only, so shares of the incomplete column are not exact.
+    assert model.fitted_.scores["holdout"] == pytest.approx(expected, abs=1e-3)
+
+
+@pytest.mark.filterwarnings("ignore:the choice .* near the end:mixedgm.SelectionWarning")
 def test_the_model_is_that_of_all_rows(table):
     model = Model(select=mg.Holdout(), random_state=1, **TIGHT).fit(table)
     alone = Model(lam=model.lam_, tol=1e-8).fit(table)

@@ -14,6 +14,7 @@ from pathlib import Path as FilePath
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -37,7 +38,7 @@ from tests.support.moderated import people
 # -- random fitted models ----------------------------------------------------------------------
 
 numbers = st.floats(allow_nan=False, allow_infinity=False)
-terms = st.floats(-1e100, 1e100)  # of which edges have weights that are finite
+terms = st.floats(-1e20, 1e20)  # sizes that a fit may have
 sizes = st.floats(1e-3, 1e3)
 levels = st.one_of(
     st.lists(st.text(), min_size=1, max_size=4, unique=True),
@@ -72,7 +73,7 @@ def schemas(draw: st.DrawFn) -> Schema:
             transform = draw(st.none() | transforms())
             columns.append(Column(name, "continuous", dtype="pandas:int64", transform=transform))
         elif kind == "hurdle":
-            columns.append(Column(name, "hurdle", location=draw(numbers)))
+            columns.append(Column(name, "hurdle", location=draw(terms)))
         elif kind == "count":
             largest, zero_term = draw(st.integers(3, 9)), draw(st.booleans())
             columns.append(Column(name, "count", largest=largest, zero_term=zero_term))
@@ -917,3 +918,103 @@ def test_damaged_deviations_are_noticed(tmp_path: FilePath) -> None:
     save(fitted, tmp_path / "wrong.mgm")
     with pytest.raises(ModelFileError, match="moderators are not covariates"):
         load(tmp_path / "wrong.mgm")
+
+
+# -- finite numbers that no fit finds --------------------------------------------------------------
+
+
+def absurd(array: np.ndarray) -> Iterator[np.ndarray]:
+    """The array with one entry (of a matrix, two) that is far too large or too small."""
+    square = array.ndim == 2 and array.shape[0] == array.shape[1]
+    places = {0, array.size - 1} | ({array.size // 2} if array.ndim == 1 else {1})
+    for at in sorted(places):
+        for value in (5e-324, 1e-160, 1e29, 1e155, 1.7e308, -1e155):
+            changed = array.copy()
+            changed.flat[at] = value
+            if square:
+                changed.T.flat[at] = value
+            yield changed
+
+
+def answers(model: mg.MixedGraphicalModel, rows: Any) -> Iterator[tuple[str, Any]]:
+    """What a loaded model is asked, as numbers."""
+    asks = {
+        "predict": lambda: model.predict(rows),
+        "predict_proba": lambda: np.concatenate(
+            [np.ravel(each) for each in model.predict_proba(rows).values()]
+        ),
+        "score": lambda: model.score(rows),
+        "edges": lambda: model.edges()[["weight"]],
+        "marginal": lambda: model.marginal(list(rows)[:2]).frame(),
+        "mean": lambda: list(model.fitted_.params.linear_terms / model.fitted_.params.precisions),
+        "sample": lambda: model.sample(3, random_state=0),
+        "log_density": lambda: model.log_density(rows),
+        "summary": lambda: len(str(model.summary())),
+    }
+    for name, ask in asks.items():
+        try:
+            found = ask()
+        except MixedGMError:  # such as no joint distribution
+            continue
+        if hasattr(found, "columns"):
+            found = found if "probability" not in found else found[found["probability"] > 0]
+            found = found.select_dtypes("number").to_numpy(float)
+        yield name, found
+
+
+ROWS = {
+    "mixed": {"sex": ["F", "M"], "age": [0.5, 1], "größe ☃": [0.5, 2.0], "stage": [1, 2]},
+    "scored": {"pain": ["no", "yes"], "stage": [1, 3], "visits": [0, 4], "age": [0.5, -1.0]},
+    "hurdle": {"debt": [0.0, 251.0], "age": [0.5, -1.0]},
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kind", ROWS)
+def test_absurd_numbers_are_refused_or_every_answer_is_finite(
+    tmp_path: FilePath, kind: str
+) -> None:
+    """Files whose numbers have the right signs and symmetry, and are finite."""
+    made = {"mixed": small_model, "scored": scored_model, "hurdle": hurdle_model}[kind]()
+    file, rows = tmp_path / "model.mgm", pd.DataFrame(ROWS[kind])
+    save(replace(made, path=None, scores={}), file)
+    with zipfile.ZipFile(file) as archive:
+        arrays = {
+            name: np.load(io.BytesIO(archive.read(name)))
+            for name in archive.namelist()
+            if name.endswith(".npy")
+        }
+    assert all(np.isfinite(found).all() for _, found in answers(mg.load(file), rows))
+    n_refused, faults = 0, []
+    for name, array in arrays.items():
+        for changed in absurd(array) if array.dtype == np.float64 and array.size else ():
+            damaged = rewritten(file, tmp_path / "x.mgm", {name: npy(changed)})
+            try:
+                model = mg.load(damaged)
+            except ModelFileError:
+                n_refused += 1
+                continue
+            faults += [
+                (name, asked)
+                for asked, found in answers(model, rows)
+                if not np.isfinite(found).all()
+            ]
+    assert not faults
+    assert n_refused > 30
+
+
+def test_absurd_parameters_say_what_is_wrong(saved: FilePath, tmp_path: FilePath) -> None:
+    tiny = np.array([[5e-324, 0.0], [0.0, 1.0]])
+    changed = rewritten(saved, tmp_path / "x.mgm", {"precision.npy": npy(tiny)})
+    assert "a precision of 4.94066e-324 standard units is not one that" in refusal(changed)
+
+
+@pytest.mark.parametrize("name", ["path_scale", "path_centre", "path_values", "path_node_terms"])
+def test_absurd_numbers_of_a_path_are_refused(
+    saved: FilePath, tmp_path: FilePath, name: str
+) -> None:
+    with zipfile.ZipFile(saved) as archive:
+        array = np.load(io.BytesIO(archive.read(f"{name}.npy")))
+    array.flat[0] = 1e155
+    changed = rewritten(saved, tmp_path / "x.mgm", {f"{name}.npy": npy(array)})
+    assert f"{name} holds 1 impossible number" in refusal(changed)

@@ -23,6 +23,7 @@ __all__ = ["Console", "in_options"]
 _TYPE = r'"((?:[^"\\]|\\.)*)": "(\w+)"'
 _TYPES = re.compile(rf"types=\{{({_TYPE}(?:, {_TYPE})*)\}}")
 _DECLARED = re.compile(r'types=\{"((?:[^"\\]|\\.)*)": mg\.(Ordinal|Count)\((\w+)=(.*?)\)\}')
+_ALL_TYPES = re.compile(r'types="(\w+)"')
 _LEAVE_OUT = re.compile(r"leave columns? ('[^']*'(?:, '[^']*')*) out")
 _TRANSFORM = re.compile(r'transforms=(\{".*?"nonparanormal"\}|"nonparanormal")')
 _TO_NUMBERS = re.compile(r"table(?:\[.*?\])? = .*? (?=turns it into numbers)")
@@ -31,7 +32,12 @@ _VALUES = re.compile(r"\bgiven=\{(.*?)\}|\buse model\.at\(\{(.*?)\}\)")
 _NAMED_VALUE = re.compile(r"('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"): \.\.\.")
 _NAME = r'"((?:[^"\\]|\\.)*)"'
 _ZERO_TERMS = re.compile(rf"types=\{{({_NAME}: mg\.Count\(zero_term=True\)(?:, )?)+\}}")
-_PAIRS = re.compile(rf"(require|forbid)=\[\({_NAME}, {_NAME}\)\]")
+_MODERATORS = re.compile(rf"moderators=\[({_NAME}(?:,\s+{_NAME})*)\]")
+_PAIR = rf"\({_NAME}, {_NAME}\)"
+_PAIRS = re.compile(rf"(require|forbid)=\[({_PAIR}(?:, {_PAIR})*)\]")
+_FILLED = re.compile(r"table(?:\[.*?\])? = .{,5000}? (?=gives (?:a level|levels) of)")
+_ZEROS = re.compile(r"table(?:\[.*?\])? = .{,5000}? (?=with --types .*?hurdle)")
+_OTHER_ROWS = re.compile(r"rows alone: table.*?(?=; or )")
 _CHOICES = re.compile(r"\b(rule|loss|method|weights|solver)='([\w-]+)'")
 _WEIGHTS = re.compile(r"\bsample_weight (?=has|holds|sums|must)")
 _OPTIONS = {
@@ -61,7 +67,12 @@ _OPTIONS = {
     "forbid=": "--forbid",
     "moderators=": "--moderators",
     "mixedgm.compare": "`mixedgm compare`",
+    "model.check_fit(table)": "`mixedgm check MODEL TABLE`",
     "check with refit=True": "leave out --as-is",
+    "(given=)": "(--given)",
+    "(n_sim=)": "(--simulations)",
+    "(n_jobs=)": "(--jobs)",
+    "check=False": "--no-check",
 }
 _WIDE = 10_000
 
@@ -191,6 +202,11 @@ def _names(named: str, between: str = ",") -> str:
     return between.join(list_item(json.loads(f'"{name}"')) for name in re.findall(_NAME, named))
 
 
+def _pairs(named: str) -> str:
+    """Return pairs of names that stand in double quotes, as A:B,..."""
+    return ",".join(_names(pair[0], ":") for pair in re.finditer(_PAIR, named))
+
+
 def _declared(match: re.Match[str]) -> str:
     """Return an ordinal or count column with an option as the option that does the same."""
     try:
@@ -210,6 +226,8 @@ def in_options(text: str) -> str:
     'To change it: --types stage=categorical'
     >>> in_options('To change it: types={"visits": "count", "falls": "count"}')
     'To change it: --types visits=count,falls=count'
+    >>> in_options('To change it: types="ordinal"')
+    'To change it: --types ordinal'
     >>> in_options('To fix: types={"pain": mg.Ordinal(levels=["mild", "severe"])}')
     'To fix: --levels pain=mild,severe'
     >>> in_options('To fix: missing="drop" drops the row')
@@ -218,15 +236,28 @@ def in_options(text: str) -> str:
     'To fix: --drop alley,pool'
     >>> in_options('To do: fit with require=[("age", "height")]')
     'To do: fit with --require age:height'
+    >>> in_options('or forbid=[("a", "b"), ("c", "b")] if the values exist')
+    'or --forbid a:b,c:b if the values exist'
+    >>> in_options('To fix: table["a b"] = table["a b"].fillna("none") gives a level of its own')
+    'To fix: a word such as none in the empty fields of the file gives a level of its own'
     >>> in_options('To do: fit with types={"falls": mg.Count(zero_term=True)}')
     'To do: fit with --zero-term falls'
+    >>> in_options('to try: fit with moderators=["sex", "class"]')
+    'to try: fit with --moderators sex,class'
+    >>> in_options("fewer of them (n_sim=), or more processes (n_jobs=); in a report, check=False")
+    'fewer of them (--simulations), or more processes (--jobs); in a report, --no-check'
     >>> in_options("give a value of 'age', too: given={'age': ...}")
     "give a value of 'age', too: --given age=VALUE"
     """
     text = _TYPES.sub(lambda match: f"--types {shlex.quote(_kinds(match[1]))}", text)
+    text = _ALL_TYPES.sub(r"--types \1", text)
     text = _ZERO_TERMS.sub(lambda match: f"--zero-term {shlex.quote(_names(match[0]))}", text)
     text = _DECLARED.sub(_declared, text)
-    text = _PAIRS.sub(lambda match: f"--{match[1]} {shlex.quote(_names(match[0], ':'))}", text)
+    text = _MODERATORS.sub(lambda match: f"--moderators {shlex.quote(_names(match[1]))}", text)
+    text = _PAIRS.sub(lambda match: f"--{match[1]} {shlex.quote(_pairs(match[2]))}", text)
+    text = _FILLED.sub("a word such as none in the empty fields of the file ", text)
+    text = _ZEROS.sub("0 in the empty fields of the file ", text)
+    text = _OTHER_ROWS.sub("rows alone", text)
     text = _LEAVE_OUT.sub(lambda match: f"--drop {shlex.quote(_listed(match[1]))}", text)
     text = _TRANSFORM.sub(lambda match: f"--transform {shlex.quote(_listed(match[1]))}", text)
     text = _TO_NUMBERS.sub("an empty field in the file in place of each word ", text)

@@ -28,8 +28,10 @@ __all__ = [
     "column_options",
     "fit_options",
     "fitted_model",
+    "pairs_of",
     "read_any",
     "read_columns",
+    "refuse_column_options",
     "with_per_node",
     "without_column",
 ]
@@ -42,6 +44,16 @@ _OPTION_OF = {
     "largest": "--largest",
     "zero_term": "--zero-term",
 }
+_OF_THE_MODEL = [
+    "types",
+    "levels",
+    "level_scores",
+    "thresholds",
+    "largest",
+    "zero_term",
+    "transform",
+    "forbid",
+]
 _PASSED_ON = [
     "n_lams",
     "lam_min_ratio",
@@ -63,7 +75,8 @@ def add_columns(parser: ArgumentParser) -> None:
         "--types",
         "NAME=KIND,...",
         "kinds that differ from what `mixedgm check` shows: continuous, hurdle, ordinal, count or "
-        "categorical",
+        "categorical; 'ordinal', 'categorical' or 'continuous' alone is for all numbers with 3 to "
+        "10 distinct values",
     )
     text = "an ordinal column with its levels, from the lowest to the highest"
     add_list(group, "--levels", "NAME=A,B,...", text)
@@ -260,7 +273,25 @@ def column_options(args: Namespace) -> dict[str, Any]:
         wanted = "--transform takes NAME=nonparanormal."
         by_name = cut_items(args.transform, "=", wanted, last=True)
         transform = {name: None if how == "none" else how for name, how in by_name}
-    return {"types": _types(args) or None, "transforms": transform or None, "missing": args.missing}
+    from mixedgm.table.check import KINDS_OF_FEW_VALUES
+
+    kinds = listed(args.types)
+    types: Any = kinds[0] if kinds and kinds[0] in KINDS_OF_FEW_VALUES else _types(args) or None
+    others = (args.levels, args.level_scores, args.thresholds, args.largest, args.zero_term)
+    if isinstance(types, str) and (len(kinds) > 1 or any(others)):
+        wanted = "is for all columns with few values, and has no other kinds beside it"
+        raise ParameterError(
+            f"--types {types} {wanted}; name the columns: --types NAME={types},..."
+        )
+    return {"types": types, "transforms": transform or None, "missing": args.missing}
+
+
+def refuse_column_options(args: Namespace) -> None:
+    """Raise ParameterError for options about columns that a given model has already settled."""
+    given = [f"--{name.replace('_', '-')}" for name in _OF_THE_MODEL if getattr(args, name, None)]
+    given += ["--missing"] * (args.missing != "error")
+    if given:
+        raise ParameterError(f"the model knows its columns: leave out {', '.join(given)}.")
 
 
 def _types(args: Namespace) -> dict[str, Any]:
@@ -324,14 +355,17 @@ def fit_options(args: Namespace, frame: Frame) -> dict[str, Any]:
     options["covariates"] = listed(args.covariates) or None
     options["moderators"] = listed(args.moderators) or None
     for name in ("require", "forbid"):
-        known = set(frame.names)
-        wanted = f"--{name} takes two column names as A:B."
-        pairs = cut_items(getattr(args, name), ":", wanted, before=known, after=known)
-        options[name] = pairs or None
+        options[name] = pairs_of(args, name, frame)
     for name in ("lam", "refit"):
         if hasattr(args, name):
             options[name] = getattr(args, name)
     return options
+
+
+def pairs_of(args: Namespace, name: str, frame: Frame) -> list[tuple[str, str]] | None:
+    """Return the pairs of columns that an option names; None for none."""
+    known, wanted = set(frame.names), f"--{name} takes two column names as A:B."
+    return cut_items(getattr(args, name), ":", wanted, before=known, after=known) or None
 
 
 def chosen_criterion(args: Namespace) -> str:

@@ -17,6 +17,7 @@ from mixedgm.cli.console import Console
 from mixedgm.cli.parser import build_parser
 from mixedgm.errors import MixedGMError
 from mixedgm.printable import one_line
+from mixedgm.progress import with_bars
 
 __all__ = ["main"]
 
@@ -56,7 +57,7 @@ def _close_output() -> None:
 
 def _run(args: Namespace, console: Console) -> int:
     try:
-        with console.notes():
+        with console.notes(), with_bars(console.shows_progress):
             code = args.run(args, console)
         sys.stdout.flush()
     except MemoryError as error:

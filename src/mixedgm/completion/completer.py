@@ -24,7 +24,7 @@ from mixedgm.completion.states import (
     Small,
     drawn,
 )
-from mixedgm.errors import DistributionError
+from mixedgm.errors import DistributionError, Finding, TableError
 from mixedgm.joint.conditioning import KnownColumns
 from mixedgm.joint.kernels import add_level_rows, level_terms
 from mixedgm.joint.posteriors import posterior_draw
@@ -32,7 +32,7 @@ from mixedgm.joint.repair import repaired
 from mixedgm.joint.validity import factor
 from mixedgm.model.conditional_gaussian import ConditionalGaussian
 from mixedgm.model.layout import Floats, Ints
-from mixedgm.model.params import Params
+from mixedgm.model.params import Params, over_observed, with_all_levels
 from mixedgm.table.encode import Design, code_dtype
 from mixedgm.table.gaps import Gaps
 
@@ -42,6 +42,8 @@ _STATES = 2**16
 """States that are written out at once in order to draw from them."""
 _SWEEPS = 50
 """Of the Gibbs chains whose ends are drawn where nothing else is possible."""
+_IMPOSSIBLE = -1e6
+"""Log weight of a level without rows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,24 +113,35 @@ class Skeleton:
 class Completer:
     """Completes the rows of one table by any model of it.
 
+    All completions have the same levels, and the same columns that vary: those of the values that
+    the rows have.
+
     Parameters
     ----------
     gaps : Gaps
         The table.
     limits : CompletionLimits
         How many completions a row may have.
+    possible : list of ndarray, optional
+        Values of every discrete column that can occur; by default those that the rows have.
     """
 
-    def __init__(self, gaps: Gaps, limits: CompletionLimits | None = None) -> None:
+    def __init__(
+        self,
+        gaps: Gaps,
+        limits: CompletionLimits | None = None,
+        possible: list[Ints] | None = None,
+    ) -> None:
         self.gaps, self.limits = gaps, limits or CompletionLimits()
+        self._possible = _values_seen(gaps) if possible is None else possible
         missing = gaps.missing.any(axis=1)
         self.complete, self.gappy = np.flatnonzero(~missing), np.flatnonzero(missing)
         self._skeleton: Skeleton | None = None
         self.was_repaired = False
 
     def of(self, gaps: Gaps) -> Completer:
-        """One for other rows, with the same limits."""
-        return Completer(gaps, self.limits)
+        """One for other rows, with the same limits and possible values."""
+        return Completer(gaps, self.limits, self._possible)
 
     def forget(self) -> None:
         """Let go of the states, which are many."""
@@ -136,7 +149,8 @@ class Completer:
 
     def reseeded(self) -> Completer:
         """The same with other points and draws."""
-        return Completer(self.gaps, replace(self.limits, seed=self.limits.seed + 1))
+        limits = replace(self.limits, seed=self.limits.seed + 1)
+        return Completer(self.gaps, limits, self._possible)
 
     @property
     def has_draws(self) -> bool:
@@ -201,6 +215,9 @@ class Completer:
     def completed(self, params: Params, *, redraw: bool = False) -> Design:
         """Complete the rows by a model; draw the states anew where not all of them stand."""
         gaps = self.gaps
+        if not len(self.gappy):
+            return self._design(gaps.numbers, gaps.codes, self.row_weights, self.complete)
+        params = self._within(params)
         if gaps.schema.spans.n_spiked:
             rows, numbers, codes, weights = self._by_chains(params, self.gappy)
             return self._joined(rows, numbers, codes, weights)
@@ -235,15 +252,15 @@ class Completer:
             return replace(density, precision=repaired(density.precision)[0])
         return density
 
-    @cached_property
-    def _possible(self) -> list[Ints]:
-        """Of every discrete column the values that can occur."""
-        codes, schema = self.gaps.codes, self.gaps.schema
-        out = []
-        for at, count in enumerate(schema.n_levels):
-            seen = np.bincount(np.maximum(codes[codes[:, at] >= 0, at], 0), minlength=count) > 0
-            out.append(np.flatnonzero(seen | (not schema.spans.free[at])))
-        return out
+    def _within(self, params: Params) -> Params:
+        """The parameters without levels that cannot occur here, though they do in other rows."""
+        nodes = self.gaps.schema.spans
+        possible = np.zeros(int(nodes.level_start[-1]), dtype=bool)
+        for j, values in enumerate(self._possible):
+            possible[nodes.level_start[j] + values] = True
+        if possible.all():
+            return params
+        return with_all_levels(over_observed(params, possible), possible, nodes)
 
     @cached_property
     def _missing_states(self) -> MissingStates:
@@ -402,6 +419,64 @@ class Completer:
         return row, numbers, codes, self.row_weights[row] / self._n_draws
 
 
+def _values_seen(gaps: Gaps) -> list[Ints]:
+    """Values of every discrete column that rows have, or that can occur without rows."""
+    out, codes, schema = [], gaps.codes, gaps.schema
+    for at, count in enumerate(schema.n_levels):
+        seen = np.bincount(codes[codes[:, at] >= 0, at], minlength=count) > 0
+        out.append(np.flatnonzero(seen | (not schema.spans.free[at])))
+    return out
+
+
+def with_constants_filled(gaps: Gaps, seed: int = 0) -> Gaps:
+    """The rows, with values drawn from the same column in gaps of columns that do not vary.
+
+    Such columns have no edges, and no model can say more about their gaps.  Were they completed by
+    a model of other rows, they would vary, and have edges in some rounds and none in others.
+    Raises TableError where a column has no values.
+
+    Examples
+    --------
+    >>> from mixedgm.table.gaps import learn_gaps
+    >>> gaps, _ = learn_gaps([[1.0, "b"], [None, "a"], [0.5, "a"], [1.0, "b"], [3.5, "a"]])
+    >>> with_constants_filled(gaps.take(np.array([0, 1, 3]))).numbers.tolist()
+    [[1.0], [1.0], [1.0]]
+    """
+    schema, rng = gaps.schema, np.random.default_rng([seed, 4])
+    numbers, codes = gaps.numbers.copy(), gaps.codes.copy()
+    for node in np.flatnonzero(gaps.missing.any(axis=0)).tolist():
+        known, lacking = (np.flatnonzero(gaps.missing[:, node] == gap) for gap in (False, True))
+        if not len(known):
+            what = f"all {gaps.total_weight:,.6g} values are missing in this part of the table"
+            remedy = "leave the column out, or drop the rows with gaps (missing='drop')"
+            raise TableError([Finding(schema.nodes[node].name, what, remedy)])
+        if _varies(gaps, node, known):
+            continue
+        donors = rng.choice(known, len(lacking))
+        real, discrete = schema.spans.places([node])
+        numbers[lacking[:, None], real] = gaps.numbers[donors[:, None], real]
+        codes[lacking[:, None], discrete] = gaps.codes[donors[:, None], discrete]
+    return replace(gaps, numbers=numbers, codes=codes)
+
+
+def _varies(gaps: Gaps, node: int, known: Ints) -> bool:
+    """Whether a column can have edges; a hurdle column needs zeros and two other values."""
+    spans = gaps.schema.spans
+    real, discrete = spans.places([node])
+    values = gaps.numbers[known][:, real].ravel()
+    if spans.spiked_nodes[node]:
+        there = gaps.codes[known][:, discrete].ravel() > 0
+        return bool(not there.all() and there.any() and _differ(values[there]))
+    if len(real):
+        return _differ(values)
+    return len(np.unique(gaps.codes[known][:, discrete])) > 1
+
+
+def _differ(values: Floats) -> bool:
+    """Whether numbers differ by more than rounding."""
+    return bool(np.ptp(values) > 1e-13 * np.abs(values).max())
+
+
 def _centred(values: Floats, starts: Ints) -> NDArray[np.float32]:
     """Less the largest of each row, so that little is lost in single precision."""
     counts = np.diff(np.append(starts, len(values)))
@@ -411,11 +486,12 @@ def _centred(values: Floats, starts: Ints) -> NDArray[np.float32]:
 
 def _discrete_terms(density: ConditionalGaussian, codes: Codes) -> Floats:
     """(m,) what the states have by themselves."""
+    # Finite: of a level that the fit had no rows of, and that a row has, it cancels out.
+    bias = np.maximum(density.bias, _IMPOSSIBLE)
     if density.seen is None:
-        terms = level_terms(codes, density.level_start, density.bias, density.coupling)
-        return np.asarray(terms)
+        return np.asarray(level_terms(codes, density.level_start, bias, density.coupling))
     seen = density.seen.design_columns(np.zeros((len(codes), 0)), codes)
-    terms = density.bias[density.level_start[:-1] + codes].sum(axis=1)
+    terms = bias[density.level_start[:-1] + codes].sum(axis=1)
     return np.asarray(terms + 0.5 * ((seen @ density.coupling) * seen).sum(axis=1))
 
 

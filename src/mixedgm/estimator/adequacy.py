@@ -31,8 +31,8 @@ class AdequacyMethods(HasModel):
         X : data frame or 2-D array
             The training table, or new rows, on which shrinkage and chance are not counted as
             success.  With missing cells, a column is judged on the rows that have it.
-        sample_weight : array (n,), optional
-            Frequencies of the rows.
+        sample_weight : array (n,) or str, optional
+            Frequencies of the rows, or the name of their column.
         unseen : {"error", "ignore"}
             What to do about levels that the model does not have, as in `score`.
 
@@ -81,8 +81,8 @@ class AdequacyMethods(HasModel):
         ----------
         X : data frame or 2-D array
             The training table, or new rows.
-        sample_weight : array (n,), optional
-            Frequencies of the rows.
+        sample_weight : array (n,) or str, optional
+            Frequencies of the rows, or the name of their column.
         refit : bool
             Whether to judge the graph, estimated on `X` without shrinkage.  False judges the model
             as it is, with its own parameters: do they describe new rows, what does shrinkage do?
@@ -106,7 +106,7 @@ class AdequacyMethods(HasModel):
             frame.  `nodes()`: residuals of every column given all others (of an ordinal column
             those of its scores), and how odd they are.  `pairs()`: strength of every pair in the
             rows and in simulated tables, and how odd the pair is.  `levels()`: observed and
-            expected counts.  `plot()`: all of it in one picture.  `p_value`: of the whole table.
+            expected counts.  `plot()`: all of it in one picture.  `p`: of the whole table.
 
         Raises
         ------

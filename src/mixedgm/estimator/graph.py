@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from mixedgm.estimator.base import HasModel
 from mixedgm.studies.joint_discrepancy import summary_notes
 from mixedgm.table.assemble import frame
-from mixedgm.views.summary import Summary, summarise
+from mixedgm.views.summary import SummaryText, summarise
 from mixedgm.views.tables import edges_columns, interaction_frame, nodes_columns
 
 if TYPE_CHECKING:
@@ -89,13 +89,18 @@ class GraphMethods(HasModel):
         """
         return interaction_frame(self._model, a, b, moderator, standardised=standardised)
 
-    def summary(self) -> Summary:
-        """What was fitted, how well it converged, and the heaviest edges; prints as text.
+    def summary(self) -> SummaryText:
+        """Return what was fitted, how well it converged, and the heaviest edges, as text.
 
         Where the joint distribution is exact and small, and notably far from the table in a pair of
         columns (see `joint_discrepancy`), a note names the worst pair.
+
+        Returns
+        -------
+        SummaryText
+            A string, which notebooks show as HTML; its `values` are the numbers that it tells.
         """
-        return summarise(self._model, summary_notes(self._model))
+        return SummaryText(summarise(self._model, summary_notes(self._model)))
 
     def to_networkx(self) -> Graph[str]:
         """The graph with the columns as nodes; kind, weight and sign as attributes."""

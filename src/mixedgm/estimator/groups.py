@@ -67,9 +67,9 @@ def compare(
         How often labels are shuffled; 500 by default, 0 for graphs without tests.
     alpha : float
         Level of the column `significant`.
-    sample_weight : array (n,), optional
-        Frequencies of the rows.  Whole numbers count identical rows, which change groups one by
-        one; otherwise a row changes its group with its weight.
+    sample_weight : array (n,) or str, optional
+        Frequencies of the rows, or the name of their column.  Whole numbers count identical rows,
+        which change groups one by one; otherwise a row changes its group with its weight.
     n_jobs : int, optional
         Processes: all cores by default, or as `joblib.parallel_config` says.  It never changes a
         result.

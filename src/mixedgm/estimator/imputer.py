@@ -87,8 +87,8 @@ class MixedImputer(TransformerMixin, BaseEstimator):
             The table.
         y : ignored
             For scikit-learn's pipelines.
-        sample_weight : array (n,), optional
-            Frequencies of the rows.
+        sample_weight : array (n,) or str, optional
+            Frequencies of the rows, or the name of their column.
 
         Returns
         -------

@@ -12,7 +12,9 @@ from mixedgm.errors import Finding, ParameterError, TableError
 from mixedgm.fitted import FittedModel
 from mixedgm.printable import number_of, rows
 from mixedgm.table.encode import UnseenArg
+from mixedgm.table.files import reading
 from mixedgm.table.gaps import Gaps
+from mixedgm.table.missing import weight_array
 from mixedgm.table.read import Frame, as_frame, with_weights
 from mixedgm.table.schema import Schema
 from mixedgm.table.sources import Source
@@ -73,7 +75,8 @@ def dask_scores(
     score = delayed(_scored_partition, pure=False)
     tasks = [score(part, model, sample_weight, unseen) for part in X.to_delayed()]
     compute: Any = dask.base.compute
-    every = [sums for sums in compute(*tasks) if sums is not None]
+    with reading("the Dask frame"):
+        every = [sums for sums in compute(*tasks) if sums is not None]
     if not every:
         raise TableError([Finding(None, "the table cannot be scored: no row counts", "")])
     return mean_scores(every)
@@ -82,10 +85,8 @@ def dask_scores(
 def _scored_partition(
     part: Any, model: Any, sample_weight: str | None, unseen: UnseenArg
 ) -> Mapping[str, tuple[float, float]] | None:
-    frame, weights = as_frame(part), None
-    if sample_weight is not None:
-        frame, weights = with_weights(frame, sample_weight)
-    if not frame.n_rows or (weights is not None and not weights.any()):
+    frame, weights = with_weights(as_frame(part), sample_weight)
+    if not frame.n_rows or (weights is not None and not np.any(weights)):
         return None
     fitted: FittedModel = model.fitted_
     return score_sums(fitted, model._rows(frame, sample_weight=weights, unseen=unseen))
@@ -122,13 +123,14 @@ def weighted_frames(
     """Yield the parts of a table as they are and as frames, with the weights of their rows."""
     given, at, used = None, 0, False
     if sample_weight is not None and not isinstance(sample_weight, str):
-        given = np.asarray(sample_weight)
+        given, bad = weight_array(sample_weight)
+        if bad is not None:
+            raise TableError([bad])
     for _, native in source.frames():
-        frame, weights = as_frame(native), None
-        if isinstance(sample_weight, str):
+        frame = as_frame(native)
+        weights: Any = None if given is None else given[at : at + frame.n_rows]
+        if given is None:
             frame, weights = with_weights(frame, sample_weight)
-        elif given is not None:
-            weights = given[at : at + frame.n_rows]
         at += frame.n_rows
         counts = weights is None or bool(np.asarray(weights).any())
         used |= counts

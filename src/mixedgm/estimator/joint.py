@@ -16,6 +16,7 @@ from mixedgm.studies.distribution import Distribution
 from mixedgm.studies.evidence import read_evidence
 from mixedgm.studies.joint_discrepancy import JointDiscrepancy, joint_discrepancy
 from mixedgm.studies.means import Means
+from mixedgm.studies.observed import observed_rows
 from mixedgm.studies.queries import (
     GivenArg,
     How,
@@ -46,8 +47,9 @@ class JointMethods(HasModel):
     nothing is known.  Answers are exact when the tables that they need fit `limit` (2**24 entries
     by default) and, with ordinal columns or counts, all discrete columns have at most 2,048 values
     together; otherwise they come from Gibbs chains and have standard errors.  With hurdle columns
-    they always do, unless all of these are given; what has no sampled form, such as densities, then
-    raises DistributionError.
+    they always do, unless all of these are given; what needs exact tables, such as densities, then
+    raises DistributionError.  A call that takes more than about ten seconds says so before it
+    begins (LongRunWarning).
     """
 
     def log_likelihood(
@@ -62,8 +64,8 @@ class JointMethods(HasModel):
         ----------
         X : data frame or 2-D array
             The rows.
-        sample_weight : array (n,), optional
-            Frequencies of the rows.
+        sample_weight : array (n,) or str, optional
+            Frequencies of the rows, or the name of their column.
         limit : int, optional
             Most entries of all tables together; 2**24 by default.
 
@@ -254,6 +256,8 @@ class JointMethods(HasModel):
         self,
         columns: ColumnsArg,
         *,
+        data: Any = None,
+        sample_weight: ArrayLike | None = None,
         method: Method = "auto",
         random_state: RandomState = 0,
         limit: int | None = None,
@@ -264,6 +268,12 @@ class JointMethods(HasModel):
         ----------
         columns : str or sequence of str
             One or several names.
+        data : data frame, 2-D array or file name, optional
+            The training table, or another one with the same columns.  Its shares and means stand
+            beside those of the model, and a note names the largest difference that sampling does
+            not explain.
+        sample_weight : array (n,), optional
+            Frequencies of the rows of `data`.
         method : {"auto", "exact", "gibbs"}
             How it is computed.
         random_state : int, Generator, RandomState or None
@@ -290,15 +300,19 @@ class JointMethods(HasModel):
         sex  probability  height_mean  height_sd
         f            0.5           -1          1
         m            0.5            1          1
-        (exact)
+        (exact under the model)
         """
-        return distribution_of(self._model, columns, None, How(method, random_state, limit))
+        model = self._model
+        table = observed_rows(model, data, sample_weight)
+        return distribution_of(model, columns, None, How(method, random_state, limit), table)
 
     def conditional(
         self,
         columns: ColumnsArg,
         given: GivenArg = None,
         *,
+        data: Any = None,
+        sample_weight: ArrayLike | None = None,
         method: Method = "auto",
         random_state: RandomState = 0,
         limit: int | None = None,
@@ -311,6 +325,9 @@ class JointMethods(HasModel):
             One or several names.
         given : mapping of column name to value
             Known values of other columns, not necessarily of all.
+        data, sample_weight
+            As in `marginal`, of the rows that have the known values, where at least 30 do: those of
+            a continuous column seldom have the same value.
         method, random_state, limit
             As in `marginal`.
 
@@ -318,13 +335,30 @@ class JointMethods(HasModel):
         -------
         Distribution
             As in `marginal`.
+
+        Examples
+        --------
+        >>> import mixedgm as mg
+        >>> wage = mg.datasets.load_wage()[["education", "health", "health_ins"]]
+        >>> model = mg.MixedGraphicalModel().fit(wage)
+        >>> given = {"education": "4. College Grad", "health_ins": "2. No"}
+        >>> model.conditional("health", given, data=wage)
+        Distribution of health given education = 4. College Grad, health_ins = 2. No
+        health          probability  observed
+        1. <=Good            0.2132    0.3013
+        2. >=Very Good       0.7868    0.6987
+        (exact under the model; observed in 156 rows of the table that match)
         """
-        return distribution_of(self._model, columns, given, How(method, random_state, limit))
+        model = self._model
+        table = observed_rows(model, data, sample_weight)
+        return distribution_of(model, columns, given, How(method, random_state, limit), table)
 
     def mean(
         self,
         given: GivenArg = None,
         *,
+        data: Any = None,
+        sample_weight: ArrayLike | None = None,
         method: Method = "auto",
         random_state: RandomState = 0,
         limit: int | None = None,
@@ -335,6 +369,8 @@ class JointMethods(HasModel):
         ----------
         given : mapping of column name to value, optional
             Known values of some columns.
+        data, sample_weight
+            As in `conditional`.
         method, random_state, limit
             As in `marginal`.
 
@@ -346,7 +382,9 @@ class JointMethods(HasModel):
             else.  The mean of a column with a transform is that of its normal scores, put back into
             the data's own units.
         """
-        return means_of(self._model, given, How(method, random_state, limit))
+        model = self._model
+        table = observed_rows(model, data, sample_weight)
+        return means_of(model, given, How(method, random_state, limit), table)
 
     def expectation(
         self,
@@ -440,7 +478,13 @@ class JointMethods(HasModel):
         Returns
         -------
         Estimate
-            `value`, `error`, `exact`.  Columns without a path between them have 0.
+            `value`, `error`, `exact`.  Columns without a path between them have 0.  Exact in the
+            same cases as `entropy`.
+
+        Raises
+        ------
+        TooLargeError
+            When exact tables exceed the limit, or a mean over exact draws would take too long.
 
         Examples
         --------

@@ -32,8 +32,8 @@ class MissingMethods(HasModel):
         ----------
         X : data frame or 2-D array
             The training table, or another one with the same columns.
-        sample_weight : array (n,), optional
-            Frequencies of the rows.
+        sample_weight : array (n,) or str, optional
+            Frequencies of the rows, or the name of their column.
         alpha : float
             Limit of adjusted p-values, for columns that go with gaps in others.
         n_jobs : int, optional

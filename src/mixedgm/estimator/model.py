@@ -80,12 +80,13 @@ class MixedGraphicalModel(
         name one by two columns and the moderator.
     rule : {"and", "or"}
         Whether an edge of separate regressions must be in both, or in either.
-    types : mapping or Schema, optional
+    types : mapping, Schema or str, optional
         Kinds that override inference, e.g. ``{"stage": "ordinal", "visits": "count"}``; `Ordinal`
         and `Count` instead of a name have options.  ``"hurdle"`` is a number with a spike at zero,
-        such as debt: it has two parameters with every other column, whether and how much.  The
-        schema of a whole table, ``mixedgm.check_table(table).schema``, gives every fold of a
-        cross-validation the kinds and levels of that table.
+        such as debt: it has two parameters with every other column, whether and how much.
+        ``types="ordinal"`` ("categorical", "continuous") is for all numbers with 3 to 10 distinct
+        values.  The schema of a whole table, ``mixedgm.check_table(table).schema``, gives every
+        fold of a cross-validation the kinds and levels of that table.
     transforms : "nonparanormal" or mapping, optional
         Rank-based Gaussianising of all or some continuous columns.  Values that are predicted,
         drawn or imputed stay within the range of the data;
@@ -94,7 +95,8 @@ class MixedGraphicalModel(
         What to do about missing cells: refuse them; drop the rows that have some; or model them.
         "model" uses every row: the estimate is that whose gradient vanishes on average over what
         the missing cells can be, as the model itself says given the rest of the row.  It is right
-        where cells are missing at random given what is observed; see `missing_report`.
+        where cells are missing at random given what is observed; see `missing_report`.  A column
+        that is missing where another has certain values is refused, unless `forbid` has the pair.
     refit : bool or "auto"
         Whether to estimate the chosen graph again without shrinkage.  "auto" does so where the
         criterion judges graphs (all but those named next), and not with
@@ -132,6 +134,9 @@ class MixedGraphicalModel(
     kkt_, objective_ : float
         Recomputed at `params_`, independently of the solver.
     converged_ : bool
+        Whether `kkt_` is known to be at most `tol`.  Where missing cells are completed by draws,
+        it is not if the Monte Carlo error of the draws exceeds `tol`, and
+        ``fitted_.report.solved`` tells whether `kkt_` is at these draws.
     n_iter_ : int
     path_ : Path
         None where `lam` gives one value per column.

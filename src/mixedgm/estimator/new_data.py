@@ -29,7 +29,6 @@ from mixedgm.table import Column, Schema, as_frame, decode
 from mixedgm.table.encode import UnseenArg
 from mixedgm.table.fill import filled
 from mixedgm.table.gaps import Gaps, read_gaps
-from mixedgm.table.read import with_weights
 from mixedgm.table.sources import is_dask, source_of
 from mixedgm.views.tables import probability_frame
 
@@ -94,7 +93,6 @@ class NewDataMethods(HasModel):
         in_parts = self._mean_scores(X, sample_weight, unseen)
         if in_parts is not None:
             return in_parts[""]
-        X, sample_weight = _with_named_weights(X, sample_weight)
         return row_score(self._model, self._rows(X, sample_weight=sample_weight, unseen=unseen))
 
     def node_scores(
@@ -118,7 +116,6 @@ class NewDataMethods(HasModel):
         in_parts = self._mean_scores(X, sample_weight, unseen)
         if in_parts is not None:
             return {name: mean for name, mean in in_parts.items() if name}
-        X, sample_weight = _with_named_weights(X, sample_weight)
         return node_losses(self._model, self._rows(X, sample_weight=sample_weight, unseen=unseen))
 
     def predict(
@@ -313,8 +310,8 @@ class NewDataMethods(HasModel):
             those of a resample of `X`, so that the spread between draws has the uncertainty of the
             fit, too.  The model's graph is kept and estimated again with random weights of the rows
             (a Bayesian bootstrap); `X` should be the training table.
-        sample_weight : array (n,), optional
-            Frequencies of the rows, for resamples.
+        sample_weight : array (n,) or str, optional
+            Frequencies of the rows, for resamples, or the name of their column.
         n_jobs : int, optional
             Processes for resamples; they change no result.
         verbose : int
@@ -408,15 +405,6 @@ class NewDataMethods(HasModel):
         return read_gaps(
             as_frame(X), schema, sample_weight=sample_weight, unseen=unseen, require=others
         )
-
-
-def _with_named_weights(
-    X: Any, sample_weight: ArrayLike | str | None
-) -> tuple[Any, ArrayLike | None]:
-    """The table without the column that `sample_weight` names, and its values."""
-    if isinstance(sample_weight, str):
-        return with_weights(as_frame(X), sample_weight)
-    return X, sample_weight
 
 
 def _decoded(columns: Sequence[Column], values: Mapping[str, NDArray[Any]], library: str) -> Any:

@@ -58,8 +58,8 @@ class ReportMethods(HasModel):
         check : ModelCheck or bool, optional
             The result of `check_fit`.  True makes the check from `data`, False leaves it out; by
             default it is made for up to 100 columns.
-        sample_weight : array (n,), optional
-            Frequencies of the rows of `data`.
+        sample_weight : array (n,) or str, optional
+            Frequencies of the rows of `data`, or the name of their column.
         title : str, optional
             The heading.
         random_state : int, Generator, RandomState or None

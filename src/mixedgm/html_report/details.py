@@ -73,6 +73,10 @@ def _effect(material: Material, effect: EdgeEffect) -> Json:
         "values": given,
         "levels": names,
         "predicted": [numbers(row, _DIGITS) for row in effect.predicted[:, kept]],
+        "observed": []
+        if effect.observed is None
+        else [numbers(row, _DIGITS) for row in effect.observed[:, kept]],
+        "rows": [] if effect.n_rows is None else numbers(effect.n_rows),
     }
 
 

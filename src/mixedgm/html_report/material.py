@@ -17,7 +17,13 @@ from mixedgm.printable import quoted
 from mixedgm.studies.bootstrap_result import Bootstrap
 from mixedgm.studies.compare_result import GroupComparison
 from mixedgm.studies.edge_tests_result import EdgeTests
-from mixedgm.studies.effects import EdgeEffect, edge_effects, rows_to_vary, typical_row
+from mixedgm.studies.effects import (
+    EdgeEffect,
+    beside_table,
+    edge_effects,
+    rows_to_vary,
+    typical_row,
+)
 from mixedgm.studies.joint_discrepancy import summary_notes
 from mixedgm.studies.model_check import ModelCheck
 from mixedgm.studies.predictability import NodePredictability, predictability
@@ -27,9 +33,9 @@ if TYPE_CHECKING:
     from mixedgm.studies.missing_report import MissingReport
     from mixedgm.table.gaps import Gaps
 
-__all__ = ["Material", "Studies", "gather"]
+__all__ = ["MOST_CHECKED", "Material", "Studies", "gather"]
 
-_MOST_CHECKED = 100
+MOST_CHECKED = 100
 """Columns up to which a report checks the fit by itself: beyond, simulations take minutes."""
 
 
@@ -151,7 +157,7 @@ def _findings(frame: Any, settings: Mapping[str, Any], sample_weight: Any) -> tu
     from mixedgm.table.check import check_table
 
     covariates = [*(settings.get("covariates") or ()), *(settings.get("moderators") or ())]
-    known = ("types", "transforms", "missing")
+    known = ("types", "transforms", "missing", "forbid")
     options = {name: settings[name] for name in known if settings.get(name) is not None}
     try:
         return check_table(
@@ -179,7 +185,10 @@ def _complete(gaps: Gaps) -> Gaps:
 def _effects(fitted: FittedModel, gaps: Gaps | None) -> dict[tuple[str, str], EdgeEffect]:
     rows = None if gaps is None else rows_to_vary(gaps)
     rows = typical_row(fitted) if rows is None else rows
-    return {} if rows is None else edge_effects(fitted, rows)
+    effects = {} if rows is None else edge_effects(fitted, rows)
+    if gaps is None:
+        return effects
+    return {ends: beside_table(effect, gaps) for ends, effect in effects.items()}
 
 
 def _check(
@@ -197,7 +206,7 @@ def _check(
     if wanted is False:
         return None, "it was not asked for"
     n_columns = len(fitted.schema.nodes)
-    if wanted is None and n_columns > _MOST_CHECKED:
+    if wanted is None and n_columns > MOST_CHECKED:
         return None, f"with {n_columns} columns it takes long; check=True makes it all the same"
     rows = _complete(gaps) if fitted.report.completion is None else gaps
     if not rows.n_rows:

@@ -100,10 +100,14 @@ def _sentences(material: Material) -> Iterator[str]:
         )
     if summary.expected_false is not None and fitted.edges:
         yield f"About {summary.expected_false:.2g} of the edges are expected to be false."
-    state = "satisfied" if report.converged else "not satisfied"
+    state = "satisfied" if report.solved else "not satisfied"
+    limit = f"limit {report.tol:.0e}"
+    if report.kkt_error > 0.0:
+        drawn = "gradients" if report.completion is None else "completions"
+        limit += f", Monte Carlo error of the {drawn} {report.kkt_error:.1g}"
     yield (
         f"The conditions of the optimum were {state}: their recomputed violation is "
-        f"{report.kkt:.1e} (limit {report.tol:.0e})."
+        f"{report.kkt:.1e} ({limit})."
     )
     yield from _studies(material)
     yield f"Computations were made with mixedgm {library_version()} in Python."
@@ -212,7 +216,8 @@ def _facts(material: Material) -> Iterator[tuple[str, str]]:
         yield "solver time", f"{solved:.2g} s {what}"
         yield "penalty", lam_text(report.lam)
         yield "objective", f"{report.objective:.7g}"
-        yield "certificate", f"KKT {report.kkt:.2g}, limit {report.tol:.2g}"
+        error = f", Monte Carlo error {report.kkt_error:.1g}" if report.kkt_error > 0.0 else ""
+        yield "certificate", f"KKT {report.kkt:.2g}, limit {report.tol:.2g}{error}"
     chosen = {
         name: value
         for name, value in settings.items()

@@ -72,13 +72,22 @@ def _certificate(material: Material) -> Json:
         return _answer("certificate", title, UNKNOWN, text)
     notes = [*report.notes]
     number = f"{report.kkt:.2g}"
-    if report.kkt_error > 0.0 and report.completion is None:
+    if report.kkt_error > 0.0:
         number += f", with a Monte Carlo error of {report.kkt_error:.1g}"
     if report.converged:
+        within = report.kkt <= report.tol
+        limit = f"the limit is {report.tol:.2g}" if within else "which explains all of it"
         text = (
             "Yes. At the estimates the conditions of the optimum were computed afresh, and hold up "
-            f"to {number} (the limit is {report.tol:.2g}). This certifies the computation, not the "
-            "conclusions."
+            f"to {number} ({limit}). This certifies the computation, not the conclusions."
+        )
+        return _answer("certificate", title, GOOD, text, notes)
+    if report.solved:
+        text = (
+            "Yes, up to the draws of the missing cells. At the rows completed by these draws the "
+            f"conditions of the optimum hold up to {report.kkt:.2g} (the limit is "
+            f"{report.tol:.2g}); with other draws they would be violated by about "
+            f"{report.kkt_error:.1g}, on the scale of lam."
         )
         return _answer("certificate", title, GOOD, text, notes)
     text = (

@@ -272,8 +272,9 @@ def _finite_curvature(
     """Covariances of values (n, w) with themselves and with features, under chances (n, m)."""
 
     def covariance(other: Floats, mean: Floats) -> Floats:
-        products = (values[:, :, None] * other[:, None, :]).reshape(len(values), -1)
-        second = (chance.T @ products).reshape(-1, values.shape[1], other.shape[1])
+        w, o = values.shape[1], other.shape[1]  # none, where a column has one level only
+        products = (values[:, :, None] * other[:, None, :]).reshape(len(values), w * o)
+        second = (chance.T @ products).reshape(len(expected), w, o)
         return np.asarray(second - expected[:, :, None] * mean[:, None, :])
 
     return ResidualSlopes(covariance(values, expected), covariance(features, chance.T @ features))

@@ -10,11 +10,13 @@ import numpy as np
 
 from mixedgm.errors import DistributionError
 from mixedgm.joint.discrete import discrete
+from mixedgm.joint.effort import begin_tables
 from mixedgm.joint.field import Gaussian, gaussian, integrate_out
 from mixedgm.joint.plan import LIMIT
 from mixedgm.joint.tree import Tree, calibrate, plan_for
 from mixedgm.model.conditional_gaussian import ConditionalGaussian
 from mixedgm.model.layout import Floats, Ints
+from mixedgm.progress import track
 
 # Entries of the tables of one block of rows: a few MiB, so that a block stays in the cache.
 _BLOCK_ENTRIES = 2**19
@@ -92,14 +94,17 @@ def side_by_side(
     """Trees of many fields with the same interactions: which ones, and the tree of these.
 
     `field` has no numbers, and its biases say which levels can occur; `unary` (n, sum of levels)
-    are the biases of the n fields.  The tables of one field have at most `limit` entries.  With
-    `pairs`, all pairs of levels of every field will be asked for.
+    are the biases of the n fields.  The tables of one field have at most `limit` entries, and
+    those of all `MOST_TABLES` times as many.  With `pairs`, all pairs of levels of every field will
+    be asked for.
     """
     entries = plan_for(discrete(field), limit=limit, small=0).entries
+    seconds = begin_tables(len(unary), entries, limit)
     size = max(1, _BLOCK_ENTRIES // max(1, entries))
     if pairs:
         size = max(1, min(size, _BLOCK_PAIRS // max(1, unary.shape[1] ** 2)))
-    for first in range(0, len(unary), size):
+    blocks = range(0, len(unary), size)
+    for first in track(blocks, what="exact answers", seconds=seconds):
         block = slice(first, min(first + size, len(unary)))
         yield block, calibrate(discrete(field, unary[block]), limit=limit)
 

@@ -14,12 +14,14 @@ from numpy.typing import NDArray
 
 from mixedgm.errors import DistributionError
 from mixedgm.joint.diagnostics import Diagnostics, diagnose
+from mixedgm.joint.effort import FEWER_SWEEPS, begin_chains
 from mixedgm.joint.field import Gaussian, gaussian, integrate_out
 from mixedgm.joint.kernels import add_level_rows, gibbs_sweep, scored_sweep
 from mixedgm.joint.validity import allowed_levels
 from mixedgm.model.conditional_gaussian import ConditionalGaussian
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.model.nodes import Nodes
+from mixedgm.progress import track
 
 Codes = NDArray[np.uint8 | np.uint16 | np.int32]
 
@@ -42,6 +44,7 @@ def draw(
     given_y = gaussian(params)
     field, _ = integrate_out(params, range(params.n_gaussian))
     codes = random_start(params, n, rng)
+    begin_chains(params.n_levels, n, sweeps, by_scores=params.seen is not None)
     sweep(field, codes, sweeps, rng)
     return draw_numbers(given_y, params, codes, rng), codes
 
@@ -80,15 +83,19 @@ def chains(
     given_y = gaussian(params)
     field, _ = integrate_out(params, range(params.n_gaussian))
     state = random_start(params, n_chains, rng)
-    sweep(field, state, max(0, burn_in - thin), rng)
+    n_sweeps, by_scores = burn_in + thin * n_keep, params.seen is not None
+    size = params.n_levels, n_chains, n_sweeps
+    seconds = begin_chains(*size, FEWER_SWEEPS, by_scores=by_scores)
+    runs = runs_of(field) if state.size else None
+    sweep(field, state, max(0, burn_in - thin), rng, runs=runs)
     codes = np.empty((n_keep, *state.shape), dtype=state.dtype)
-    for kept in codes:
-        sweep(field, state, thin, rng)
+    for kept in track(codes, what="Gibbs chains", seconds=seconds):
+        sweep(field, state, thin, rng, runs=runs)
         kept[:] = state
     flat = codes.reshape(n_keep * n_chains, -1)
     numbers = draw_numbers(given_y, params, flat, rng).reshape(n_keep, n_chains, -1)
     states = Nodes.mixed(0, params.n_levels) if params.seen is None else params.seen
-    return Chains(numbers, codes, diagnose(numbers, codes, states, params.seen is not None))
+    return Chains(numbers, codes, diagnose(numbers, codes, states, by_scores))
 
 
 def random_start(params: ConditionalGaussian, n: int, rng: np.random.Generator) -> Codes:

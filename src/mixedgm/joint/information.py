@@ -17,6 +17,7 @@ from scipy.special import entr, xlogy
 
 from mixedgm.errors import ParameterError
 from mixedgm.joint.conditioning import KnownColumns
+from mixedgm.joint.effort import KNOWN_VALUES, begin_tables
 from mixedgm.joint.exact import exact
 from mixedgm.joint.field import gaussian
 from mixedgm.joint.marginals import check_columns, hidden_columns, marginal
@@ -27,6 +28,7 @@ from mixedgm.joint.tree import Tree
 from mixedgm.model.conditional_gaussian import ConditionalGaussian
 from mixedgm.model.density import LOG_TWO_PI
 from mixedgm.model.layout import Floats
+from mixedgm.progress import quietly
 
 # Table entries that one integral or one sampled density may visit: about a second.
 _WORK = 2**27
@@ -181,13 +183,18 @@ def _sampled(
     rng: np.random.Generator | None,
     limit: int,
 ) -> Estimate:
-    """Mean of a sum of signed log densities over exact draws."""
+    """Mean of a sum of signed log densities over exact draws.
+
+    TooLargeError where the densities of all draws would take too long.
+    """
     entries = exact(params, limit=limit).tree.plan.entries
     n = int(np.clip(_WORK // max(1, entries), _FEWEST, _MOST))
+    begin_tables(n * len(parts), entries, limit, KNOWN_VALUES)
     rows = draw(params, n, rng=rng or np.random.default_rng(0), method="exact", limit=limit)
     total: Floats = np.zeros(n)
-    for columns, sign in parts:
-        places = columns.numbers, columns.discrete
-        known = KnownColumns.among(places, (rows.numbers, rows.codes))
-        total += sign * log_marginal(params, known, limit=limit)
+    with quietly():
+        for columns, sign in parts:
+            places = columns.numbers, columns.discrete
+            known = KnownColumns.among(places, (rows.numbers, rows.codes))
+            total += sign * log_marginal(params, known, limit=limit)
     return Estimate(float(total.mean()), float(total.std(ddof=1) / np.sqrt(n)), False)

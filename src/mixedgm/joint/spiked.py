@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from mixedgm.errors import DistributionError
 from mixedgm.joint.conditioning import KnownColumns
 from mixedgm.joint.diagnostics import diagnose
+from mixedgm.joint.effort import FEWER_ROWS, FEWER_SWEEPS, begin_chains
 from mixedgm.joint.exact import renumbered
 from mixedgm.joint.gibbs import Chains
 from mixedgm.joint.kernels import spiked_sweep
@@ -29,6 +30,7 @@ from mixedgm.model.density import LOG_TWO_PI
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.model.nodes import Nodes
 from mixedgm.model.params import Params
+from mixedgm.progress import track
 
 # Chains of every row, their sweeps before and while they are averaged, and rows worked on at once.
 _CHAINS = 16
@@ -152,12 +154,18 @@ class SpikedColumns:
         out[:p, :p] = self.gaussian.inverse
         return out
 
+    def announced(self, n_chains: int, sweeps: int, remedy: str = FEWER_ROWS) -> float:
+        """Announce chains; return about how many seconds they take."""
+        return begin_chains(self.nodes.n_levels, n_chains, sweeps, remedy, by_scores=True)
+
     # -- rows with gaps ----------------------------------------------------------------------------
 
     def draw(self, sweeps: int, rng: np.random.Generator) -> tuple[Floats, NDArray[np.int32]]:
         """One draw of the unknown columns of every row: numbers, and codes."""
         state = self.begin(len(self.said), rng)
-        self.sweep(state, sweeps, rng)
+        seconds = self.announced(len(state.codes), sweeps)
+        for _ in track(range(sweeps), what="Gibbs chains", seconds=seconds):
+            self.sweep(state, 1, rng)
         return self.drawn(state, rng), state.codes
 
     def moments(self, rng: np.random.Generator) -> tuple[Floats, Floats, Floats, Floats]:
@@ -219,7 +227,9 @@ class SpikedColumns:
     def _blocks(self, rng: np.random.Generator) -> Iterator[tuple[slice, ChainState]]:
         """Rows to work on at once, and several chains of each after their burn-in."""
         size = max(1, _BLOCK // max(1, int(self.nodes.level_start[-1]) // 64))
-        for first in range(0, len(self.said), size):
+        seconds = self.announced(len(self.said) * _CHAINS, _BURN_IN + _KEPT)
+        blocks = range(0, len(self.said), size)
+        for first in track(blocks, what="Gibbs chains", seconds=seconds):
             rows = slice(first, min(first + size, len(self.said)))
             state = self.begin((rows.stop - first) * _CHAINS, rng)
             self.sweep(state, _BURN_IN, rng, rows)
@@ -271,11 +281,12 @@ def spiked_chains(
 ) -> Chains:
     """As `gibbs.chains`: run chains side by side and keep several states of each."""
     whole = SpikedColumns.of(params, KnownColumns.none())
-    state = whole.begin(n_chains, rng)
+    state, n_sweeps = whole.begin(n_chains, rng), burn_in + thin * n_keep
+    seconds = whole.announced(n_chains, n_sweeps, FEWER_SWEEPS)
     whole.sweep(state, max(0, burn_in - thin), rng)
     codes = np.empty((n_keep, *state.codes.shape), dtype=np.int32)
     numbers = np.empty((n_keep, n_chains, params.nodes.n_real))
-    for kept in range(n_keep):
+    for kept in track(range(n_keep), what="Gibbs chains", seconds=seconds):
         whole.sweep(state, thin, rng)
         numbers[kept], codes[kept] = whole.drawn(state, rng), state.codes
     by_score = len(whole.bias) > MOST_VALUES

@@ -16,14 +16,16 @@ from numpy.typing import NDArray
 
 from mixedgm.errors import DistributionError
 from mixedgm.joint.conditioning import KnownColumns, among, columns_of, levels_of, log_weight
+from mixedgm.joint.effort import begin_chains
 from mixedgm.joint.exact import renumbered, side_by_side
 from mixedgm.joint.field import Gaussian, gaussian, integrate_out
-from mixedgm.joint.gibbs import random_start, sweep
+from mixedgm.joint.gibbs import Codes, random_start, runs_of, sweep
 from mixedgm.joint.kernels import add_level_rows, count_levels
 from mixedgm.joint.tree import Tree
 from mixedgm.model.conditional_gaussian import ConditionalGaussian
 from mixedgm.model.density import LOG_TWO_PI
 from mixedgm.model.layout import Floats, Ints
+from mixedgm.progress import track
 
 # Chains of every row, their sweeps before and while they are counted, and rows worked on at once.
 _CHAINS = 16
@@ -181,8 +183,29 @@ class UnknownColumns:
     def draw_by_gibbs(self, sweeps: int, rng: np.random.Generator) -> NDArray[np.int32]:
         """Codes of the unknown states, each row the end of a chain of its own."""
         codes = random_start(self.field, len(self.unary), rng)
-        sweep(self.field, codes, sweeps, rng, self.unary)
+        seconds = self._begin(len(codes), sweeps)
+        for _ in self._sweeps(codes, sweeps, self.unary, seconds, rng):
+            pass
         return codes.astype(np.int32)
+
+    def _begin(self, n_chains: int, sweeps: int) -> float:
+        """Announce chains; return about how many seconds they take."""
+        by_scores = self.field.seen is not None
+        return begin_chains(self.field.n_levels, n_chains, sweeps, by_scores=by_scores)
+
+    def _sweeps(
+        self,
+        codes: Codes,
+        times: int,
+        unary: Floats,
+        seconds: float,
+        rng: np.random.Generator,
+    ) -> Iterator[int]:
+        """Redraw the chains of some rows so many times, and yield after every sweep."""
+        runs = runs_of(self.field) if codes.size else None
+        for k in track(range(times), what="Gibbs chains", seconds=seconds):
+            sweep(self.field, codes, 1, rng, unary, runs)
+            yield k
 
     def sample(self, rng: np.random.Generator) -> tuple[Floats, Floats, Floats]:
         """Level probabilities of every row, their standard errors, and the spread of E[x | y].
@@ -192,10 +215,11 @@ class UnknownColumns:
         n, total = self.unary.shape
         levels, error = np.empty((n, total)), np.empty((n, total))
         spread, size = np.empty(self.start.shape), self._block
+        seconds = self._begin(n * _CHAINS, _BURN_IN + _KEPT)
         for first in range(0, n, size):
             block = slice(first, min(first + size, n))
             m = block.stop - block.start
-            counts, squares = self._count(self.unary[block], rng)
+            counts, squares = self._count(self.unary[block], seconds, rng)
             share = (counts / _KEPT).reshape(m, _CHAINS, total)
             levels[block] = share.mean(axis=1)
             error[block] = share.std(axis=1, ddof=1) / np.sqrt(_CHAINS)
@@ -208,14 +232,15 @@ class UnknownColumns:
         variance = self.given_y.covariance[at, at]
         shift = np.ascontiguousarray(self.given_y.shift[:, [at]])
         out, size = np.empty(len(values)), self._block
+        seconds = self._begin(len(out) * _CHAINS, _BURN_IN + _KEPT)
         for first in range(0, len(values), size):
             block = slice(first, min(first + size, len(values)))
             codes = random_start(self.field, (block.stop - first) * _CHAINS, rng)
-            sweep(self.field, codes, _BURN_IN, rng, self.unary[block])
             start = np.repeat(self.start[block, at] - values[block], _CHAINS)[:, None]
             total = np.full(len(codes), -np.inf)
-            for _ in range(_KEPT):
-                sweep(self.field, codes, 1, rng, self.unary[block])
+            for k in self._sweeps(codes, _BURN_IN + _KEPT, self.unary[block], seconds, rng):
+                if k < _BURN_IN:
+                    continue
                 off = start.copy()
                 add_level_rows(off, codes, self.field.level_start, shift)
                 total = np.logaddexp(total, -0.5 * off[:, 0] ** 2 / variance)
@@ -230,14 +255,16 @@ class UnknownColumns:
             return _BLOCK
         return int(np.clip(_CELLS // (_CHAINS * self.unary.shape[1]), 1, _BLOCK))
 
-    def _count(self, unary: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
+    def _count(
+        self, unary: Floats, seconds: float, rng: np.random.Generator
+    ) -> tuple[Floats, Floats]:
         """Counts of levels, and sums of squared shifts of the mean of x, chain by chain."""
         codes = random_start(self.field, len(unary) * _CHAINS, rng)
-        sweep(self.field, codes, _BURN_IN, rng, unary)
         counts = np.zeros((len(codes), unary.shape[1]))
         squares = np.zeros((len(codes), self.start.shape[1]))
-        for _ in range(_KEPT):
-            sweep(self.field, codes, 1, rng, unary)
+        for k in self._sweeps(codes, _BURN_IN + _KEPT, unary, seconds, rng):
+            if k < _BURN_IN:
+                continue
             count_levels(codes, self.field.level_start, counts)
             moved = np.zeros(squares.shape)
             add_level_rows(moved, codes, self.field.level_start, self.given_y.shift)

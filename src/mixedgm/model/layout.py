@@ -14,6 +14,10 @@ node has coefficients of its own, and the group (u, v) is what u says in the con
 
 Where edges are moderated, groups of *deviations* come after those of the edges.  A deviation holds
 one such block for every feature of its moderator, one after the other.
+
+Layouts of the same columns differ: a resample in which a column is constant has fewer groups.  So a
+number of a group, or a position in theta, means something in its own layout only.  Between layouts
+edges go by their *triples*: the two nodes and the moderator.
 """
 
 from __future__ import annotations
@@ -540,11 +544,61 @@ class Layout:
             return False
         return not self.n_features or np.array_equal(self.moderator, other.moderator)
 
-    def extends(self, other: Layout) -> bool:
-        """Whether it is another layout, or that with more pairs appended."""
-        if self.n_groups <= other.n_groups:
-            return self.same(other)
-        return self._with_pairs(self.pairs[: other.n_groups], None).same(other)
+    @property
+    def triples(self) -> Ints:
+        """(n_groups, 3) both nodes and the moderator (-1: none): names of groups in any layout."""
+        return np.column_stack([self.pairs, self.moderator])
+
+    def numbers_of(self, triples: Ints) -> Ints:
+        """(k,) group of every one of these edges; raises LookupError where there is none.
+
+        The direction of an edge matters in a nodewise layout only.
+
+        Examples
+        --------
+        >>> whole = Layout.complete(Nodes.mixed(4, ()))
+        >>> resample = Layout(whole.nodes, np.array([[1, 2], [1, 3], [2, 3]]))
+        >>> resample.numbers_of(whole.triples[[5, 3]])
+        array([2, 0])
+        """
+        found = self._found(triples)
+        if (found < 0).any():
+            raise LookupError(f"no group for {triples[found < 0][:5].tolist()} in this layout")
+        return found
+
+    def groups_of(self, triples: Ints) -> Ints:
+        """Sorted groups of these edges; edges that the layout does not have are left out.
+
+        Examples
+        --------
+        >>> whole = Layout.complete(Nodes.mixed(4, ()))
+        >>> resample = Layout(whole.nodes, np.array([[1, 2], [1, 3], [2, 3]]))
+        >>> resample.groups_of(whole.triples[[0, 5, 3]])
+        array([0, 2])
+        """
+        found = self._found(triples)
+        return np.unique(found[found >= 0])
+
+    def _found(self, triples: Ints) -> Ints:
+        """(k,) the group of every edge, or -1."""
+        if self.n_groups == 0:
+            return np.full(len(triples), -1)
+        keys, wanted = self._keys, self._keys_of(*triples.T)
+        order = np.argsort(keys, kind="stable")
+        at = np.searchsorted(keys, wanted, sorter=order)
+        group = order[np.minimum(at, self.n_groups - 1)]
+        return np.where(keys[group] == wanted, group, -1)
+
+    @property
+    def _keys(self) -> Ints:
+        """A number for every group; they ascend unless some groups were appended."""
+        first, second = self.pairs.T
+        return self._keys_of(first, second, self.moderator)
+
+    def _keys_of(self, first: Ints, second: Ints, moderator: Ints) -> Ints:
+        if not self.nodewise:
+            first, second = np.minimum(first, second), np.maximum(first, second)
+        return np.asarray(((moderator + 1) * self.n_nodes + first) * self.n_nodes + second)
 
     def with_units(self, nodes: Nodes) -> Layout:
         """The same layout with the scores of these nodes, and with what it has computed."""
@@ -670,9 +724,7 @@ class Layout:
 
         The blocks of a deviation that has several features stand together.
         """
-        key = ((self.moderator + 1) * self.n_nodes + self.pairs[:, 0]) * self.n_nodes
-        key += self.pairs[:, 1]
-        order = np.arange(self.n_groups)
+        key, order = self._keys, np.arange(self.n_groups)
         if (key[1:] < key[:-1]).any():  # some were appended
             order = np.argsort(key)
         times = self.conditionals

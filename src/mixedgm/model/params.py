@@ -406,6 +406,18 @@ class Units:
         """(d,) scale of every design column; indicators have none."""
         return np.concatenate([self.scale, np.ones(nodes.n_columns - nodes.n_numeric)])
 
+    def of_terms(self, nodes: Nodes) -> Floats:
+        """What standardised own terms are divided by to be those in the data's own units."""
+        out = np.ones(int(nodes.n_biases.sum()))
+        out[: nodes.n_gaussian] = self.scale[: nodes.n_gaussian]
+        first, at = nodes.spiked_terms
+        for linear, scale in (
+            (nodes.quadratic_terms[0], self.scale[nodes.quadratic_terms[1]]),
+            (first + 1, self.scale[at + 1]),
+        ):
+            out[linear], out[linear + 1] = scale, scale**2
+        return out
+
     def to_own(self, params: Params) -> Params:
         """Standardised units -> the data's own units."""
         scale, coef = self.of_columns(params.nodes), np.zeros_like(params.coef)
@@ -417,15 +429,11 @@ class Units:
         """The same where the coefficients in the data's own units are known."""
         nodes, p = params.nodes.in_own_units, params.nodes.n_gaussian
         diagonal = params.diagonal / self.scale[:p] ** 2
-        bias = params.bias.copy()
-        bias[:p] /= self.scale[:p]
+        bias = params.bias / self.of_terms(nodes)
         linear, at = nodes.quadratic_terms
-        bias[linear + 1] /= self.scale[at] ** 2
-        bias[linear] = bias[linear] / self.scale[at] - 2.0 * bias[linear + 1] * self.centre[at]
+        bias[linear] -= 2.0 * bias[linear + 1] * self.centre[at]
         first, at = nodes.spiked_terms
         bias[first] -= np.log(self.scale[at + 1])
-        bias[first + 1] /= self.scale[at + 1]
-        bias[first + 2] /= self.scale[at + 1] ** 2
         bias -= nodes.moved_terms(self.centre @ coef[: nodes.n_numeric])
         bias[:p] += diagonal * self.centre[:p]
         return replace(params, nodes=nodes, bias=bias, diagonal=diagonal, coef=coef)
@@ -435,14 +443,12 @@ class Units:
         nodes, p = params.nodes, params.nodes.n_gaussian
         scale = self.of_columns(nodes)
         bias = params.bias + nodes.moved_terms(self.centre @ params.coef[: nodes.n_numeric])
-        bias[:p] = (bias[:p] - params.diagonal * self.centre[:p]) * self.scale[:p]
+        bias[:p] -= params.diagonal * self.centre[:p]
         linear, at = nodes.quadratic_terms
-        bias[linear] = (bias[linear] + 2.0 * bias[linear + 1] * self.centre[at]) * self.scale[at]
-        bias[linear + 1] *= self.scale[at] ** 2
+        bias[linear] += 2.0 * bias[linear + 1] * self.centre[at]
         first, at = nodes.spiked_terms
         bias[first] += np.log(self.scale[at + 1])
-        bias[first + 1] *= self.scale[at + 1]
-        bias[first + 2] *= self.scale[at + 1] ** 2
+        bias *= self.of_terms(nodes)
         return replace(
             params,
             nodes=nodes.standardised(self.centre, self.scale),

@@ -51,6 +51,11 @@ class GradientChains:
     codes: Codes | None = None
     sweeps: int = 0
 
+    @property
+    def n_chains(self) -> int:
+        """Number of chains."""
+        return _BATCHES * self.per_batch
+
     def run(self, params: ConditionalGaussian, sweeps: int) -> tuple[Floats, Codes]:
         """Frequencies of pairs of levels in every batch, and some of the states visited."""
         total, start = sum(params.n_levels), params.level_start
@@ -102,14 +107,13 @@ class GradientChains:
     ) -> Codes:
         """Let all chains go on, show their states after every sweep, and return some of them."""
         field, _ = integrate_out(params, range(params.n_gaussian))
-        n_chains = _BATCHES * self.per_batch
         burn_in = max(2, sweeps // 4)
         if self.codes is None:
-            self.codes = random_start(field, n_chains, self.rng)
+            self.codes = random_start(field, self.n_chains, self.rng)
             burn_in += 100
         runs = runs_of(field) if self.codes.size else None
         sweep(field, self.codes, burn_in, self.rng, runs=runs)
-        every = max(1, (sweeps * n_chains) // _KEPT)
+        every = max(1, (sweeps * self.n_chains) // _KEPT)
         kept = []
         for k in range(sweeps):
             sweep(field, self.codes, 1, self.rng, runs=runs)

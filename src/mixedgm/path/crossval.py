@@ -15,8 +15,9 @@ from mixedgm.parameters import ensure, is_flag, is_integer
 from mixedgm.path.evidence import Choice, Evidence
 from mixedgm.path.resamples import ByResamples, Location, Split, checkpoint_field, held_out
 from mixedgm.path.rounds import Incomplete
-from mixedgm.printable import quoted
+from mixedgm.printable import quoted, rows
 from mixedgm.table.encode import Design
+from mixedgm.table.labels import given_labels, numbered, refuse_missing
 from mixedgm.table.parted import PartedDesign
 
 # Held-out losses are smooth in lam: a path down to this share of the best lam has the minimum.
@@ -113,7 +114,7 @@ class CV(_ByPrediction):
     one_se : bool
         Take the largest lam whose mean is within one standard error of the lowest, instead of the
         lowest itself.  The standard error is that of the mean over the k folds: their standard
-        deviation divided by sqrt(k).
+        deviation divided by sqrt(k).  It does not depend on the units of the columns.
     groups : array (n,) or str, optional
         Which rows belong together, one label per row of the table, or the name of a column.
     checkpoint : path of a folder, optional
@@ -167,7 +168,8 @@ class CV(_ByPrediction):
         splits = self._splits(evidence) if before is None else before.memory
         held = held_out(evidence, splits, "folds", self.checkpoint)
         scores: dict[str, Floats] = {"cv": np.empty(0), "cv_se": np.empty(0)}
-        for at, losses in enumerate(held.losses):
+        units = _unit_terms(evidence, splits)
+        for at, losses in enumerate(held.losses - units[:, None]):
             scores[f"cv_fold_{at + 1}"] = evidence.joined(f"cv_fold_{at + 1}", losses)
         folds = np.array(list(scores.values())[2:])
         scores["cv"], scores["cv_se"] = _mean_and_error(folds, held.weights)
@@ -191,6 +193,24 @@ class CV(_ByPrediction):
         if isinstance(self.cv, Integral):
             return _drawn_folds(int(self.cv), design.n_rows, groups, evidence.seed)
         return _checked(_given_splits(self.cv, design, groups), design)
+
+
+def _unit_terms(evidence: Evidence, splits: list[Split]) -> Floats:
+    """(n_splits,) how far the log units of the numbers held out are from their mean over all rows.
+
+    Zeros of hurdle columns and missing cells have no unit, so that parts with more numbers would
+    seem to fit worse, or better, only because of the units.
+    """
+    rows = evidence.rows
+    assert not isinstance(rows, PartedDesign)  # folds of tables in parts are refused before
+    table = rows.gaps if isinstance(rows, Incomplete) else rows
+    there = ~np.isnan(table.numbers)
+    first_hurdle = table.schema.n_gaussian
+    there[:, first_hurdle:] &= table.numbers[:, first_hurdle:] != 0.0
+    by_row = there @ evidence.task.log_units
+    weights = np.ones(len(by_row)) if table.weights is None else table.weights
+    means = [np.average(by_row[test], weights=weights[test]) for _, test in splits]
+    return np.array(means) - np.average(by_row, weights=weights)
 
 
 def _risen(folds: Floats, weights: Floats, lams: Floats, best: int) -> bool:
@@ -230,18 +250,22 @@ def _listed(rows: Any) -> Ints:
 def _group_labels(design: Design | Incomplete, groups: Any) -> Ints:
     """One integer per row of the design; rows of one group have the same."""
     if isinstance(groups, str):
-        values: Any = design.values_of(design.schema.node_index(groups))
+        node = design.schema.node_index(groups)
+        values: Any = design.values_of(node).tolist()
+        if isinstance(design, Incomplete):
+            gap = design.gaps.missing[:, node]
+            values = [None if absent else each for absent, each in zip(gap, values, strict=True)]
     else:
-        labels, at = np.asarray(groups), _positions(design)
+        labels, at = given_labels("groups", groups), _positions(design)
         needed = design.n_rows if design.kept is None else int(at.max()) + 1
-        wrong = labels.ndim != 1 or len(labels) < needed
-        if wrong or (design.kept is None and len(labels) != needed):
+        if len(labels) < needed or (design.kept is None and len(labels) != needed):
             raise ParameterError(
-                f"groups must have one label per row of the table; it has shape {labels.shape} and "
-                f"the table has {needed} rows."
+                f"groups must have one label per row of the table. Got {len(labels):,} labels for "
+                f"{rows(needed)}."
             )
-        values = labels[at]
-    return np.unique(values, return_inverse=True)[1]
+        values = [labels[row] for row in at]
+    refuse_missing("groups", values)
+    return numbered(values)[1]
 
 
 def _drawn_folds(

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import false_discovery_control
 
-from mixedgm.model.layout import Floats, Ints, Layout
+from mixedgm.model.layout import Floats, Ints
 from mixedgm.parameters import HasParams, ensure, is_real
 from mixedgm.path.criteria import EBIC
 from mixedgm.path.evidence import Choice, Evidence
@@ -48,7 +48,7 @@ class _ErrorRate(HasParams, ABC):
         if evidence.grows and not reason and path.lams[-1] > wanted and not evidence.saturated:
             return Choice(len(path) - 1, self.label, _nothing(path), down_to=wanted)
         first = int(np.argmax(path.lams <= wanted)) if path.lams[-1] <= wanted else len(path) - 1
-        names = _numbers(task.layout, evidence.task.layout)
+        names = task.layout.numbers_of(evidence.task.layout.triples)
         start = np.unique(names[path.points[first].groups])
         reason = reason or untestable(task, start)
         if reason:
@@ -185,18 +185,6 @@ def _noise_level(task: Task) -> float:
     return float(
         task.layout.conditionals_at_most * np.sqrt(2.0 * np.log(pairs) / task.total_weight)
     )
-
-
-def _numbers(tested: Layout, fitted: Layout) -> Ints:
-    """Of every group of the fitted layout, which of the tested ones is about the same pair."""
-
-    def key(layout: Layout) -> Ints:
-        low, high = np.sort(layout.pairs, axis=1).T
-        return np.asarray(((layout.moderator + 1) * layout.n_nodes + low) * layout.n_nodes + high)
-
-    keys = key(tested)
-    order = np.argsort(keys)
-    return np.asarray(order[np.searchsorted(keys[order], key(fitted))])
 
 
 def _errors(groups: Ints, probability: Floats) -> float:

@@ -187,8 +187,9 @@ def _settled_rows(task: Task, graph: Ints, start: Floats, share: float) -> tuple
     Both agree to this share of a standard error.
     """
     assert task.incomplete is not None
-    tol = share / np.sqrt(task.total_weight)
-    ends = task.incomplete.settle(Unpenalised(graph), task.params(start), tol=tol, most=40)
+    tol, goal = share / np.sqrt(task.total_weight), Unpenalised(task.layout.triples[graph])
+    ends = task.incomplete.settle(goal, task.params(start), tol=tol, most=40)
+    assert ends.task.layout.same(task.layout)  # as in all completions of the same rows
     return ends.task, ends.theta
 
 

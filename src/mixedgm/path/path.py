@@ -197,20 +197,21 @@ class Path:
 
         A moderated edge comes again for each of its deviations.
         """
-        return self.triples(k)[:, 1:]
+        return self.triples(k)[:, :2]
 
     def triples(self, k: int) -> Ints:
-        """Number of the moderator (-1: an edge itself), and the two ends, of everything found."""
+        """Edges and deviations found at the k-th lam, as in `Layout.triples`, each once."""
         groups, layout = self.points[k].groups, self.layout
         moderator, pairs = layout.moderator[groups], layout.pairs[groups]
         if not layout.nodewise:
-            return np.column_stack([moderator, pairs])
+            return np.column_stack([pairs, moderator])
         there = np.zeros((1 + len(layout.n_features), layout.n_nodes, layout.n_nodes), dtype=bool)
         there[1 + moderator, pairs[:, 0], pairs[:, 1]] = True
         fixed = list(layout.covariates)
         there[:, :, fixed] = there[:, fixed].swapaxes(1, 2)  # they have no say of their own
         upper = np.array([np.triu(joined(part, self.rule)) for part in there])
-        return np.asarray(np.argwhere(upper) - np.array([1, 0, 0]))
+        moderator, first, second = np.nonzero(upper)
+        return np.column_stack([first, second, moderator - 1])
 
     def edges(self, k: int) -> tuple[tuple[str, ...], ...]:
         """Edges at the k-th lam as pairs of column names; of deviations, with the moderator."""
@@ -218,7 +219,7 @@ class Path:
         moderators = () if self.moderators is None else self.moderators.nodes
         return tuple(
             (nodes[u].name, nodes[v].name, *([nodes[moderators[m]].name] if m >= 0 else []))
-            for m, u, v in self.triples(k).tolist()
+            for u, v, m in self.triples(k).tolist()
         )
 
     def group_norms(self) -> Floats:

@@ -377,21 +377,21 @@ def refit_of_resample(
     task: Task,
     whole: Task,
     groups: Ints,
-    ridge: Ints,
+    settled: Ints,
     start: Start,
     *,
     tol: float,
     max_iter: int = 200,
 ) -> Unshrunken:
-    """The graph's estimate on a resample of the whole table, in which `ridge` needed a ridge.
+    """The graph's estimate on a resample of the whole table.
 
-    What the whole table settles is settled here, unless a cell has lost its rows.
+    `settled` are edges (triples) that need no ridge in the whole table: they get one here only if a
+    cell has lost its rows.
     """
-    if task.layout.extends(whole.layout):
-        loose = np.isin(groups, ridge) | emptied(task, whole, groups)
-        known = stabilised(task, groups, start, groups[loose], tol=tol, max_iter=max_iter)
-        if known.solution.converged:
-            return known
+    loose = ~np.isin(groups, task.layout.groups_of(settled)) | emptied(task, whole, groups)
+    known = stabilised(task, groups, start, groups[loose], tol=tol, max_iter=max_iter)
+    if known.solution.converged:
+        return known
     return unshrunken(task, groups, start, tol=tol, max_iter=max_iter)
 
 
@@ -400,7 +400,10 @@ def emptied(task: Task, whole: Task, groups: Ints) -> NDArray[np.bool_]:
     small = task.layout.restrict(groups)
     row, column = (part % small.n_columns for part in small.edge_position)
     lost = task.second_moments(row, column) == 0.0
-    lost[lost] = whole.second_moments(row[lost], column[lost]) != 0.0
+    # Levels without rows here are no columns of the resample, but may be some of the whole table.
+    here, there = (each.schema.spans.columns_kept(each.observed) for each in (task, whole))
+    at = np.searchsorted(there, here)
+    lost[lost] = whole.second_moments(at[row[lost]], at[column[lost]]) != 0.0
     return small.group_sums(lost.astype(np.float64)) > 0.0
 
 

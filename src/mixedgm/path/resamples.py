@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -34,8 +34,7 @@ from mixedgm.table.parted import PartedDesign
 T = TypeVar("T")
 Split = tuple[Ints, Ints]
 End = tuple[Ints, Floats]
-"""Active groups at the end of a path (of a wide table, their pairs), and the terms of nodes and
-groups there."""
+"""Active groups at the end of a path, as triples, and the terms of nodes and groups there."""
 Location = str | os.PathLike[str] | None
 
 
@@ -77,19 +76,17 @@ class _Work:
         task = prepare(self.design.take(rows), self.recipe, self.reference, self.n_threads)
         start = None
         if end is not None:
-            where, terms = end
-            if task.beyond is not None:
-                task, where = task.with_pairs(where)
-            theta = task.layout.expanded(where, terms)
+            triples, terms = end
+            task = task.with_edges(triples[:, :2])
+            theta = task.layout.expanded(task.layout.numbers_of(triples), terms)
             start = Start(theta, task.smooth.evaluate(theta), self.lam)
         path = solve_path(task, self.lams, self.recipe, start=start)
         names = np.array([node.name for node in task.schema.nodes])
         last = path.points[-1]
-        where = last.groups if path.grown is None else path.layout.pairs[last.groups]
         return path, {
             "degenerate": np.isin(names, task.degenerate),
             "unconverged": np.array([not path.converged.all()]),
-            "end_groups": where,
+            "end_triples": path.layout.triples[last.groups],
             "end_terms": last.terms,
         }
 
@@ -134,7 +131,8 @@ def _score_split(work: _Work, task: tuple[Split, End | None]) -> Record:
         rows = design.take(test)
         loss = np.array([path.held_out_loss(k, rows) for k in range(len(path))])
     else:
-        loss = np.array([design.held_out_loss(test, path.params(k)) for k in range(len(path))])
+        given = ((path.params(k), path.total_weight) for k in range(len(path)))
+        loss = np.array([design.held_out_loss(test, *each) for each in given])
     return record | {"loss": loss}
 
 
@@ -157,17 +155,15 @@ def edge_counts(
     """Fit every subsample at the fresh lams and count its edges, over the groups of all rows."""
     records, resampled = _records(evidence, _find_edges, subsamples, "subsamples", checkpoint)
     layout = evidence.task.layout
-    u, v = layout.pairs.T
-    # A subsample has no edge that the whole table has not: its own pairs are among the layout's.
-    place = [layout.n_nodes**2, layout.n_nodes, 1]
-    codes = np.column_stack([layout.moderator, np.minimum(u, v), np.maximum(u, v)]) @ place
-    edges, first, edge_of = np.unique(codes, return_index=True, return_inverse=True)
-    by_edge = np.zeros((len(evidence.fresh), len(edges)), dtype=np.int64)
+    undirected = replace(layout, nodewise=False)
+    # A group for every group: the first one of its edge.
+    edge = undirected.numbers_of(layout.triples)
+    counts = np.zeros((len(evidence.fresh), layout.n_groups), dtype=np.int64)
     for record in records.values():
-        at = np.searchsorted(edges, record["triple"] @ place)
-        np.add.at(by_edge, (record["lam"], at), 1)
-    once = np.isin(np.arange(layout.n_groups), first)
-    counts = by_edge[:, edge_of]
+        # A subsample has no edge that the whole table has not.
+        np.add.at(counts, (record["lam"], undirected.numbers_of(record["triple"])), 1)
+    once = edge == np.arange(layout.n_groups)
+    counts = counts[:, edge]
     return Counts(**vars(resampled), edges=counts, once=once, n_subsamples=len(records))
 
 
@@ -227,7 +223,7 @@ def _records(
         notes.append(f"{len(errors)} of {len(tasks)} {what} failed; the first one: {errors[0]}")
     if interrupted:
         notes.append(f"interrupted: {len(outcomes)} of {len(tasks)} {what} were used")
-    at = {k: (record["end_groups"], record["end_terms"]) for k, record in records.items()}
+    at = {k: (record["end_triples"], record["end_terms"]) for k, record in records.items()}
     return records, Resampled(tuple(notes), interrupted, tuple(map(at.get, range(len(tasks)))))
 
 

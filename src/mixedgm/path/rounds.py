@@ -43,6 +43,8 @@ _DEPTH = 5
 _WORSE = 2.0
 """A mixed step after which the gradient is so many times as large is taken back."""
 _STALLED = 8
+_LOWEST_BIAS = -500.0
+"""Of a level without rows: next to impossible, where minus infinity would make others so, too."""
 
 
 class Goal(Protocol):
@@ -61,7 +63,12 @@ class AtLam:
 
     lam: Lam
     recipe: Recipe
-    groups: Ints | None = None
+    edges: Ints | None = None
+    """Triples; None: all that the completed rows have."""
+
+    def groups(self, task: Task) -> Ints | None:
+        """Groups that are estimated; None for all."""
+        return None if self.edges is None else task.layout.groups_of(self.edges)
 
     def optimality(self, task: Task, theta: Floats) -> Optimality:
         """Of all edges, or of these only."""
@@ -79,35 +86,42 @@ class AtLam:
         start = Start(theta[at], problem.smooth.evaluate(theta[at]))
         if start.evaluation.grad is None:  # no distribution
             start = Start(problem.smooth.null(), problem.smooth.evaluate(problem.smooth.null()))
-        most = self.recipe.max_iter
+        most, solved = self.recipe.max_iter, np.zeros(task.layout.n_theta)
         with single_threaded_blas():
             solution = solve(problem, self.recipe.solver, start, tol=tol, max_iter=most)
-        if self.groups is None:
-            return solution.theta
-        return task.layout.expanded(self.groups, solution.theta)
+        solved[at] = solution.theta
+        return solved
 
     def _problem(self, task: Task) -> tuple[Problem, Ints | slice]:
-        problem = task.problem(self.lam)
-        if self.groups is None:
+        problem, groups = task.problem(self.lam), self.groups(task)
+        if groups is None:
             return problem, slice(None)
-        small = task.smooth.restrict(self.groups)
-        penalty = problem.penalty.restrict(self.groups)
-        yardstick = task.yardstick[self.groups]
-        return Problem(small, penalty, problem.lam, yardstick), task.layout.positions(self.groups)
+        small, penalty = task.smooth.restrict(groups), problem.penalty.restrict(groups)
+        small_problem = Problem(small, penalty, problem.lam, task.yardstick[groups])
+        return small_problem, task.layout.positions(groups)
 
 
 @dataclass(eq=False)
 class Unpenalised:
     """A graph without shrinkage; edges that need a ridge have it in all rounds."""
 
-    groups: Ints | None
-    """None: all that there are.  Completed rows of a resample need not have every level in every
-    round, and so not every edge."""
+    edges: Ints | None
+    """Triples; None: all that the completed rows have."""
     max_iter: int = 200
-    held: tuple[Ints, Ints] | None = field(default=None, init=False)
-    """Groups that need a ridge, and numbers that need noise, once these are known."""
-    _pairs: Ints | None = field(default=None, init=False)
+    _ridge: tuple[Ints, Ints] | None = field(default=None, init=False)
+    """Edges that need a ridge, and numbers that need noise, once these are known."""
+    _judged: Ints | None = field(default=None, init=False)
     """The edges when they became known."""
+
+    def groups(self, task: Task) -> Ints:
+        """The graph in the layout of a task."""
+        everything = task.layout.triples if self.edges is None else self.edges
+        return task.layout.groups_of(everything)
+
+    def ridge(self, task: Task) -> tuple[Ints, Ints]:
+        """Groups of a task that need a ridge, and numbers that need noise, as far as is known."""
+        edges, noisy = self._ridge or (np.zeros((0, 3), np.int64), np.zeros(0, np.int64))
+        return task.layout.groups_of(edges), noisy
 
     def optimality(self, task: Task, theta: Floats) -> Optimality:
         """Of the graph's own parameters."""
@@ -116,33 +130,32 @@ class Unpenalised:
 
     def kkt(self, task: Task, theta: Floats) -> float:
         """Its KKT number, once it is known which edges need a ridge."""
+        if not self._is_known(task):
+            return np.inf
         problem, at = self._problem(task)
-        return np.inf if self.held is None else _kkt(problem, theta[at])
+        return _kkt(problem, theta[at])
 
     def solved(self, task: Task, theta: Floats, tol: float) -> Floats:
         """As `unshrunken`, the first time; then with the same ridge."""
-        start, groups = Start(theta, task.null.evaluation), self._groups(task)
-        if self.held is None:
+        start, groups = Start(theta, task.null.evaluation), self.groups(task)
+        if not self._is_known(task):
             fit = unshrunken(task, groups, start, tol=tol, max_iter=self.max_iter)
-            self.held, self._pairs = (fit.ridge, fit.noisy), task.layout.pairs
+            triples = task.layout.triples
+            self._ridge, self._judged = (triples[fit.ridge], fit.noisy), triples[groups]
             return fit.solution.theta
         problem, _ = self._problem(task)
         how = task.solver, tol, self.max_iter
         with single_threaded_blas():
             return task.confined(problem, groups, start, *how).theta
 
-    def _groups(self, task: Task) -> Ints:
-        """The groups of the graph; what is known of others is forgotten."""
-        if self.groups is not None:
-            return self.groups
-        if self._pairs is not None and not np.array_equal(self._pairs, task.layout.pairs):
-            self.held = self._pairs = None
-        return np.arange(task.layout.n_groups)
+    def _is_known(self, task: Task) -> bool:
+        """Whether it is known which of these edges need a ridge."""
+        now = task.layout.triples[self.groups(task)]
+        return self._judged is not None and np.array_equal(self._judged, now)
 
     def _problem(self, task: Task) -> tuple[Problem, Ints]:
-        groups = self._groups(task)
-        held = self.held or (np.zeros(0, dtype=np.int64),) * 2
-        return refit_problem(task, groups, *held), task.layout.positions(groups)
+        groups = self.groups(task)
+        return refit_problem(task, groups, *self.ridge(task)), task.layout.positions(groups)
 
 
 def _kkt(problem: Problem, theta: Floats) -> float:
@@ -206,12 +219,13 @@ class Incomplete:
         """
         if recipe.loss == "nodewise":
             recipe = replace(recipe, loss="pseudolikelihood")
-        from mixedgm.completion.completer import Completer
+        from mixedgm.completion.completer import Completer, with_constants_filled
         from mixedgm.completion.states import CompletionLimits
 
         likelihood = recipe.loss.startswith("likelihood")
         limits = CompletionLimits(512 if likelihood else 64, sigma=likelihood, n_draws=n_draws)
-        return cls(gaps, recipe, reference, n_threads, None, Completer(gaps, limits))
+        completer = Completer(with_constants_filled(gaps), limits)
+        return cls(gaps, recipe, reference, n_threads, None, completer)
 
     def with_recipe(self, recipe: Recipe) -> Incomplete:
         """The same rows for another loss."""
@@ -232,7 +246,7 @@ class Incomplete:
     def weak(self, start: Params | None = None, *, tol: float = 1e-2, most: int = 12) -> Settled:
         """A fit with little penalty: denser than any graph that is chosen."""
         _, task = self.at(start)
-        lam = task.layout.conditionals_at_most / np.sqrt(task.total_weight)
+        lam = task.smooth.terms_per_edge / np.sqrt(task.total_weight)
         lam = min(lam, 0.5 * task.lam_max) if task.lam_max > 0.0 else lam
         return self.settle(AtLam(lam, self.recipe), start, tol=tol * lam, most=most)
 
@@ -333,17 +347,20 @@ class Incomplete:
         weights = self.gaps.weights
         return float(len(rows)) if weights is None else float(weights[rows].sum())
 
-    def held_out_loss(self, rows: Ints, params: Params) -> float:
+    def held_out_loss(self, rows: Ints, params: Params, n_observed: float) -> float:
         """Mean negative log likelihood of the observed cells of some rows, given the others there.
 
+        A level that none of the `n_observed` rows of the fit had counts half a row.
         Over completions by the model itself, the mean of 1 / p of a cell given all others is 1 / p
-        given those that are observed.
+        given those that are observed.  A level that none of the `n_observed` rows of the model had
+        counts as half a row, and says nothing about missing cells.
         """
         gaps = self.gaps.take(rows)
-        design = self.completer.of(gaps).completed(params)
+        possible = replace(params, bias=np.maximum(params.bias, _LOWEST_BIAS))
+        design = self.completer.of(gaps).completed(possible)
         assert design.row is not None
         assert design.weights is not None
-        losses = cell_losses(params, design.numbers, design.codes, gaps.n_rows)
+        losses = cell_losses(params, design.numbers, design.codes, n_observed)
         order = np.argsort(design.row, kind="stable")
         starts = np.flatnonzero(np.diff(design.row[order], prepend=-1))
         losses, weights = losses[order], design.weights[order]

@@ -30,6 +30,7 @@ from mixedgm.path.recipe import Lam, Loss, Recipe
 from mixedgm.penalty import weights as edge_weights
 from mixedgm.penalty.contract import Penalty
 from mixedgm.penalty.group_lasso import GroupLasso
+from mixedgm.printable import few, quoted
 from mixedgm.rows.contract import ColumnMoments, Moments, Outside, Question
 from mixedgm.rows.device import DeviceRows, rows_on
 from mixedgm.rows.memory import MemoryRows
@@ -126,6 +127,22 @@ class Task:
     """All permitted pairs, where the table is wide and the layout has candidates only."""
 
     @property
+    def without_edges(self) -> tuple[str, ...]:
+        """Notes on columns and pairs that cannot have an edge in these rows."""
+        names, notes = [node.name for node in self.schema.nodes], []
+        flat = np.unique(self.schema.spans.scale_node[self.node_scales == 0.0]).tolist()
+        if flat:
+            constant = ", ".join(quoted(names[v]) for v in flat)
+            notes.append(f"constant in these rows, so without edges: {constant}")
+        if len(self.too_large):
+            pairs = [f"{names[u]} - {names[v]}" for u, v in self.too_large.tolist()]
+            notes.append(
+                "left out, because an edge with so many levels has too many parameters for "
+                f"{self.total_weight:,.6g} rows: {few(pairs, 3, str)}"
+            )
+        return tuple(notes)
+
+    @property
     def coordinates(self) -> Coordinates:
         """From solver coordinates to the user's, and back."""
         nodes = self.schema.spans
@@ -149,14 +166,22 @@ class Task:
         return self.smooth.layout
 
     @property
+    def log_units(self) -> Floats:
+        """(n_real,) log standard deviation of every number that is predicted, else zero."""
+        nodes = self.layout.nodes
+        there = self.layout.is_target[: nodes.n_real]
+        return np.where(there, np.log(self.units.scale[nodes.real_columns]), 0.0)
+
+    @property
     def log_jacobian(self) -> float:
-        """Objective in the data's own units minus objective in standardised units."""
-        nodes, units = self.layout.nodes, self.units
-        total = np.log(units.scale[self.layout.gaussian_targets]).sum()
-        for j, column in enumerate(nodes.spiked_terms[1].tolist()):
-            if self.layout.is_target[nodes.n_gaussian + j]:
-                total += units.centre[column] * np.log(units.scale[column + 1])
-        return float(total)
+        """Objective in the data's own units minus objective in standardised units.
+
+        The density of a number has its unit, and the probability of a zero has none.
+        """
+        nodes = self.layout.nodes
+        share = np.ones(nodes.n_real)
+        share[nodes.n_gaussian :] = self.units.centre[nodes.spiked_terms[1]]
+        return float(share @ self.log_units)
 
     def certificate(self, solution: Solution) -> Certificate:
         """The certificate of a solution, with the objective in the data's own units."""
@@ -219,13 +244,11 @@ class Task:
             return self.beyond.weights.total(np.ones(self.layout.n_nodes, dtype=np.int64))
         return len(np.unique(np.sort(self.layout.pairs, axis=1), axis=0))
 
-    def with_pairs(self, pairs: Ints) -> tuple[Task, Ints]:
-        """The task of a wide table with these pairs among its candidates, and their groups."""
-        task = self.with_candidates(pairs[np.isfinite(self._weights_outside.of(*pairs.T))])
-        key = task.layout.pairs @ np.array([self.layout.n_nodes, 1])
-        order = np.argsort(key)
-        at = np.searchsorted(key[order], pairs @ np.array([self.layout.n_nodes, 1]))
-        return task, np.asarray(order[at])
+    def with_edges(self, pairs: Ints) -> Task:
+        """The task with these pairs among its candidates, where it is that of a wide table."""
+        if self.beyond is None:
+            return self
+        return self.with_candidates(pairs[np.isfinite(self._weights_outside.of(*pairs.T))])
 
     def with_edges_of(self, params: Params) -> Task:
         """The task of a wide table with the edges of these parameters as candidates."""
@@ -233,8 +256,7 @@ class Task:
             return self
         node = params.nodes.column_node
         row, column = (node[part] for part in np.nonzero(params.coef))
-        pairs = np.unique(np.column_stack([row, column])[row < column], axis=0)
-        return self.with_candidates(pairs[np.isfinite(self._weights_outside.of(*pairs.T))])
+        return self.with_edges(np.unique(np.column_stack([row, column])[row < column], axis=0))
 
     @cached_property
     def _weights_outside(self) -> PairWeights:

@@ -24,10 +24,10 @@ class Certificate:
     objective: float
     kkt: float
     converged: bool
-    """Whether `kkt` is within tol, or within its sampling error."""
+    """Whether `kkt` is known to be within tol; of sampled gradients, within their error."""
     message: str
     kkt_error: float = 0.0
-    """Monte Carlo standard error of `kkt`; zero unless gradients were sampled."""
+    """Monte Carlo standard error of `kkt`; zero unless gradients or completions were sampled."""
     objective_error: float = 0.0
 
     @classmethod
@@ -38,6 +38,21 @@ class Certificate:
     def but(self, status: Status) -> Certificate:
         """The same numbers with another status."""
         return replace(self, converged=status.good, message=status.value)
+
+    @property
+    def solved(self) -> bool:
+        """Whether the solver came to its end: converged, if only at completions that were drawn."""
+        return self.converged or self.message == Status.SOLVED_AT_DRAWS.value
+
+    def of_draws(self, error: float, tol: float) -> Certificate:
+        """The certificate at completions that were drawn, with the error of these draws.
+
+        The number is within `tol` for certain only if the error is as well.
+        """
+        stated = replace(self, kkt_error=error)
+        if not self.converged or error <= max(tol - self.kkt, 0.0):
+            return stated
+        return stated.but(Status.SOLVED_AT_DRAWS)
 
     @classmethod
     def none(cls, message: str) -> Certificate:
@@ -100,6 +115,7 @@ class Account:
     kkt = _Part[float]("certificate")
     kkt_error = _Part[float]("certificate")
     converged = _Part[bool]("certificate")
+    solved = _Part[bool]("certificate")
     message = _Part[str]("certificate")
     n_iter = _Part[int]("cost")
     passes = _Part[float]("cost")
@@ -147,6 +163,10 @@ class Status(Enum):
     WITHIN_ERROR = (
         "the KKT conditions hold within the Monte Carlo error of the sampled gradients, which is "
         "stated; tol is not reached"
+    )
+    SOLVED_AT_DRAWS = (
+        "solved up to the Monte Carlo error of the completions, which is stated and exceeds tol: "
+        "at the completions that were drawn, the KKT number is within tol"
     )
     SAMPLING_LIMIT = (
         "stopped at the largest number of sweeps before the Monte Carlo error was small enough: "

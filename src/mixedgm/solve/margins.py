@@ -13,6 +13,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import count
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,7 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
 from mixedgm.errors import DistributionError, SamplingWarning, TooLargeError
+from mixedgm.joint.effort import chain_seconds, table_seconds
 from mixedgm.joint.plan import LIMIT
 from mixedgm.model.conditional_gaussian import ConditionalGaussian
 from mixedgm.model.layout import Floats, Ints, Layout
@@ -28,7 +30,13 @@ from mixedgm.model.margins import MOST_COLUMNS, Margins, NodeTerms
 from mixedgm.model.nodes import Nodes
 from mixedgm.model.params import Params
 from mixedgm.objective.covariance import Covariance, distinct
-from mixedgm.solve.spiked_margins import matched_by_chains
+from mixedgm.progress import track
+from mixedgm.solve.spiked_margins import (
+    MATCHING,
+    announce_matching,
+    chains_over,
+    matched_by_chains,
+)
 from mixedgm.threads import single_threaded_blas
 
 if TYPE_CHECKING:
@@ -47,7 +55,9 @@ _SHORTEST = 1e-12
 _STATES = 2**12
 _FEWEST_SWEEPS = 16
 _MOST_SWEEPS = 8192
+_EASY_SWEEPS = 1024  # most models are done by then; the others are announced
 _CHANCE = 4.0
+_STEP_TABLES = 48  # sets of tables that all Newton steps together are worth
 
 
 def matched(params: Params, margins: Margins, *, limit: int = LIMIT) -> NodeTerms | None:
@@ -174,6 +184,8 @@ class _Point:
     """Negative mean log likelihood; unknown where expectations are sampled."""
     noise: Floats | float = 0.0
     """Standard errors of `off`."""
+    entries: int = 0
+    """Of the tables of exact expectations."""
 
     @cached_property
     def off(self) -> Floats:
@@ -276,7 +288,10 @@ def _solved(matrix: Floats, right: Floats) -> Floats:
 def _by_newton(start: Params, table: _Table, limit: int) -> _Point:
     """Newton steps, each as long as the likelihood grows."""
     point = _exact(table, start.cat_bias, start.joint, limit)
-    for _ in range(_MOST_STEPS):
+    seconds = _STEP_TABLES * table_seconds(point.entries)
+    announce_matching(seconds, f"from tables of {point.entries:,} entries")
+    # An iterator has no length: how many steps there will be is not known.
+    for _ in track(iter(range(_MOST_STEPS)), what=MATCHING, seconds=seconds):
         if point.error <= _TARGET:
             break
         following = _step(point)
@@ -296,7 +311,8 @@ def _exact(table: _Table, terms: Floats, params: ConditionalGaussian, limit: int
     value = float(model.log_partition + observed)
     expected = moments_from(model.given_y, model.tree.pairs[0])
     moments = table.nodes.statistics.moments(expected.column_mean, expected.column_second)
-    return _Point(table, terms, params, model.given_y, moments, _states(model), value)
+    states, entries = _states(model), model.tree.plan.entries
+    return _Point(table, terms, params, model.given_y, moments, states, value, entries=entries)
 
 
 def _states(model: Exact) -> tuple[Ints, Floats]:
@@ -341,7 +357,14 @@ def _by_chains(start: Params, table: _Table) -> _Point:
 
     chains, sweeps = GradientChains(np.random.default_rng(0)), _FEWEST_SWEEPS
     terms, params = start.cat_bias, start.joint
+    size = params.n_levels, chains.n_chains, _MOST_SWEEPS - _EASY_SWEEPS
+    seconds = chain_seconds(*size, by_scores=params.seen is not None)
+    steps, easy = track(count(), what=MATCHING, seconds=seconds), True
     while True:
+        next(steps)
+        if easy and chains.sweeps >= _EASY_SWEEPS:
+            easy = False
+            announce_matching(seconds, chains_over(params.n_levels), at_most=True)
         point = _estimated(table, terms, params, chains, sweeps)
         # Whether all that is left may be chance.
         settled = np.all(np.abs(point.off) <= _CHANCE * point.noise + _TARGET)

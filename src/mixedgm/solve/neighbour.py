@@ -213,24 +213,24 @@ class Secant:
     identity.  It serves problems without penalty; a step costs one gradient.
     """
 
+    layout: Layout
+    """Of the neighbour."""
     inverse: Floats
-    """Of the neighbour's curvature, in contrasts."""
+    """Of its curvature, in contrasts."""
     solver: Solver
-    """For problems with a penalty or of another size, and where steps lead nowhere."""
+    """For problems with a penalty or another layout, and where steps lead nowhere."""
 
     def init(
         self, problem: Problem, theta: Floats, here: Evaluation, tol: float, memory: Any = None
     ) -> Any:
         """Start at theta."""
-        contrasts = Contrasts(problem.smooth.layout)
-        other_size = contrasts.reduced.n_theta != len(self.inverse)
-        if other_size or problem.penalty.penalised.any():
+        if not problem.smooth.layout.same(self.layout) or problem.penalty.penalised.any():
             return self.solver.init(problem, theta, here, tol, memory)
         return SecantState(
             theta=theta,
             objective=here.value,
             measure=problem.measure(theta, here.gradient),
-            contrasts=contrasts,
+            contrasts=Contrasts(problem.smooth.layout),
             evaluation=here,
             tol=tol,
         )

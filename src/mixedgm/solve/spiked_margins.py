@@ -9,6 +9,7 @@ are averaged, which takes most of the noise out.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -16,13 +17,18 @@ from numpy.typing import NDArray
 
 from mixedgm.errors import DistributionError, SamplingWarning
 from mixedgm.joint.conditioning import KnownColumns
+from mixedgm.joint.effort import chain_seconds
 from mixedgm.joint.spiked import ChainState, SpikedColumns
 from mixedgm.joint.validity import factor
 from mixedgm.model.layout import Floats
 from mixedgm.model.margins import Margins, NodeTerms
 from mixedgm.model.nodes import Nodes
 from mixedgm.model.params import Params
+from mixedgm.printable import number_of
+from mixedgm.progress import announce, track
 
+MATCHING = "matching margins"
+"""Of the progress bar."""
 MOST_TERMS = 1000
 """Node terms up to which margins are matched: their covariance is that of drawn rows."""
 
@@ -47,13 +53,15 @@ def matched_by_chains(
     terms = _terms(params)
     if len(terms) > limit:
         return None
-    rng = np.random.default_rng(0)
+    rng, sweeps = np.random.default_rng(0), _BURN_IN + _THIN * _KEPT * (_STEPS + _AVERAGED + 5)
+    seconds = chain_seconds(params.n_levels, _CHAINS, sweeps, by_scores=True)
+    announce_matching(seconds, chains_over(params.n_levels))
     try:
         state = SpikedColumns.of(params, KnownColumns.none()).begin(_CHAINS, rng)
         rows = _drawn(params, state, rng, _BURN_IN)
         scale, free = rows.std(axis=0), np.isfinite(terms) & (rows.std(axis=0) > 0.0)
         kept = []
-        for step in range(_STEPS + _AVERAGED):
+        for step in track(range(_STEPS + _AVERAGED), what=MATCHING, seconds=seconds):
             terms = _moved(params, terms, _newton(rows, target, scale, free))
             if step >= _STEPS:
                 kept.append(terms)
@@ -74,6 +82,22 @@ def matched_by_chains(
         )
         warnings.warn(SamplingWarning(message), stacklevel=4)
     return NodeTerms(result.bias, result.diagonal, error, sampled=True)
+
+
+def announce_matching(seconds: float, how: str, *, at_most: bool = False) -> None:
+    """Announce a search for node terms that takes long."""
+    what = f"the first question to this model, which matches the table's margins {how},"
+    remedy = (
+        "save the model after it, with what was found; or a model with fewer edges or values (a "
+        "larger lam, rare levels merged)"
+    )
+    announce(seconds, what, remedy, at_most=at_most)
+
+
+def chains_over(n_levels: Sequence[int]) -> str:
+    """Return what Gibbs chains have to redraw, as text."""
+    columns = number_of(len(n_levels), "column")
+    return f"by Gibbs chains ({sum(n_levels):,} values of {columns})"
 
 
 def _terms(params: Params) -> Floats:

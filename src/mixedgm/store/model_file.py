@@ -18,7 +18,7 @@ from mixedgm.errors import ModelFileError
 from mixedgm.fitted import FittedModel
 from mixedgm.model.layout import Floats
 from mixedgm.model.margins import MOST_COLUMNS, Margins, NodeTerms
-from mixedgm.model.params import Params
+from mixedgm.model.params import Params, Units
 from mixedgm.options import RENAMED, Options
 from mixedgm.printable import quoted
 from mixedgm.report import Completion, FitReport
@@ -37,6 +37,7 @@ from mixedgm.store.moderation_parts import moderation_to_arrays, with_moderation
 from mixedgm.store.path_parts import path_from_archive, path_to_parts
 from mixedgm.store.validation import (
     DOCUMENT,
+    LARGEST,
     SHARES,
     WIDE,
     Sizes,
@@ -129,6 +130,7 @@ def save(
     _check_schema(fitted.schema)
     _check_report(fitted.schema, fitted.report)
     _check_params(params)
+    _check_sizes(fitted)
     _check_weights(fitted)
     _check_settings(given, fitted)
     is_new = fitted.schema.spans.first_indicator or fitted.edge_probability is not None
@@ -203,6 +205,7 @@ def _read(stream: BinaryIO) -> tuple[FittedModel, dict[str, Any]]:
         margins=_margins(archive, sizes),
         known_terms=_node_terms(archive, document["joint"], params, sizes),
     )
+    _check_sizes(fitted)
     _check_weights(fitted)
     settings = {RENAMED.get(name, name): value for name, value in document["settings"].items()}
     _check_settings(settings, fitted)
@@ -317,6 +320,42 @@ def _check_params(params: Params) -> None:
         len(impossible) and np.logical_and.reduceat(impossible, nodes.level_start[:-1]).any()
     ):
         raise ModelFileError("a column has no possible level")
+
+
+def _check_sizes(fitted: FittedModel) -> None:
+    """Refuse finite numbers by which answers would not be finite.
+
+    They are looked at in standard units, in which a fit finds none that are extreme.
+    """
+    params, nodes, margins = fitted.params, fitted.params.nodes, fitted.margins
+    scale = fitted.node_scales[: nodes.n_numeric]
+    unit = Units(np.zeros_like(scale), np.where(scale > 0.0, scale, 1.0))
+    real, terms, columns = nodes.real_columns, unit.of_terms(nodes), unit.of_columns(nodes)
+    row, column = np.divmod(params.places, max(len(params.coef), 1))
+    coef = params.coef[row, column]
+    with np.errstate(over="ignore", under="ignore"):
+        _bounded("a coefficient", coef * columns[row] * columns[column], low=0.0)
+        if params.moderation is not None:
+            _bounded("a middle", params.moderation.middle / columns, low=0.0)
+            for part in params.moderation.deviations:
+                _bounded("a deviation", part * np.multiply.outer(columns, columns), low=0.0)
+        if margins is not None:
+            _bounded("a mean", margins.mean / columns, low=0.0)
+            _bounded("a variance", margins.variance / unit.scale**2)
+        _bounded("a location", nodes.locations / columns[real], low=0.0)
+        joint = () if fitted.known_terms is None else (fitted.known_terms.put_into(params),)
+        for each in (params, *joint):
+            own = each.bias[np.isfinite(each.bias)]
+            _bounded("an own term", own * terms[np.isfinite(each.bias)], low=0.0)
+            _bounded("a precision", each.precisions * columns[real] ** 2)
+
+
+def _bounded(what: str, values: Floats, low: float = 1.0 / LARGEST) -> None:
+    """Refuse a size below `low`, or above the largest of a fit."""
+    size = np.abs(values)
+    bad = values[~((size <= LARGEST) & (size >= low))]
+    if bad.size:
+        raise ModelFileError(f"{what} of {bad[0]:g} standard units is not one that a fit finds")
 
 
 def _check_weights(fitted: FittedModel) -> None:

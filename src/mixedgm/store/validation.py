@@ -30,6 +30,7 @@ __all__ = [
     "ARRAYS",
     "COST",
     "DOCUMENT",
+    "LARGEST",
     "SHARES",
     "SPARSE",
     "WIDE",
@@ -296,7 +297,14 @@ def _between(low: float, high: float = _MOST) -> Callable[[NDArray[Any]], NDArra
     return lambda values: np.asarray((values >= low) & (values <= high))
 
 
+LARGEST = 1e30
+"""A size that no number of a fit has in standard units, even where a column follows from others."""
+_LARGEST_UNIT = 1e80
+"""Tables with numbers above 1e75 are refused, and so are columns that vary by less than 1e-75."""
+
 _positive = _between(np.nextafter(0.0, 1.0))
+_standard = _between(-LARGEST, LARGEST)
+_scale = _between(1.0 / _LARGEST_UNIT, _LARGEST_UNIT)
 _size = _between(0.0)
 _violation = _between(0.0, np.inf)
 _share = _between(0.0, 1.0 + 1e-9)
@@ -361,7 +369,7 @@ ARRAYS = {
     "diagonal": Array("p", _positive),
     "coef": Array("d d"),
     "nodewise_coef": Array("d d"),
-    "node_scales": Array("s", _size),
+    "node_scales": Array("s", lambda values: _scale(values) | (values == 0.0)),
     "scores": Array("k c?", _anything),
     "selection_frequency": Array("h? n n", _share),
     "edge_probability": Array("h? n n", _share),
@@ -378,16 +386,16 @@ ARRAYS = {
     "joint_diagonal": Array("p", _positive),
     "joint_cat_bias": Array("o", _bias),
     "joint_covariance": Array("d d"),
-    "path_centre": Array("q"),
-    "path_scale": Array("q", _positive),
+    "path_centre": Array("q", _between(-_LARGEST_UNIT, _LARGEST_UNIT)),
+    "path_scale": Array("q", _scale),
     "path_observed": Array("t", _anything, "bool"),
     "path_permitted": Array("e", _anything, "uint8"),
     "path_pairs": Array("j 2", _size, "int64"),
     "path_n_iter": Array("k", _size, "int64"),
-    "path_node_terms": Array("k w"),
+    "path_node_terms": Array("k w", _standard),
     "path_groups": Array("a", _size, "int64"),
     "path_group_ends": Array("k", _size, "int64"),
-    "path_values": Array("v"),
+    "path_values": Array("v", _standard),
     **{f"path_{name}": Array("k", _size) for name in ("lam", *COST)},
     "path_objective": Array("k"),
     "path_kkt": Array("k", _violation),

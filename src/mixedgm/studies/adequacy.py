@@ -16,10 +16,11 @@ from mixedgm.fitted import FittedModel
 from mixedgm.model.kinds.scored import Scored
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.model.nodes import Nodes
-from mixedgm.parallel import RandomState, check_n_tasks
+from mixedgm.parallel import RandomState, check_n_jobs, check_n_tasks, n_workers
 from mixedgm.parameters import ensure
 from mixedgm.penalty.factors import edge_kind
-from mixedgm.printable import cut
+from mixedgm.printable import cut, rows
+from mixedgm.progress import announce
 from mixedgm.studies.discrepancy import (
     MOMENTS,
     PairOrder,
@@ -33,6 +34,7 @@ from mixedgm.studies.meanings import SHARE, ZEROS, Flag, column_flag, pair_flag
 from mixedgm.studies.model_check import LevelCheck, ModelCheck, NodeCheck, PairCheck
 from mixedgm.studies.oddity import Oddities, adjusted, oddities
 from mixedgm.studies.simulated import Simulated, simulate
+from mixedgm.table.effort import effort
 from mixedgm.table.encode import Design
 from mixedgm.table.gaps import Gaps
 from mixedgm.table.schema import Column
@@ -43,6 +45,9 @@ _FEWEST = 20
 _CAUSES = {"kurtosis": "skewness", "residual sd": ZEROS}
 _OFTEN = 5.0  # rows of a value whose frequency is judged
 _SMALL = 0.01  # of the standard deviation of a mean: what varies less is fixed by the estimate
+# Measured within a factor of about three: seconds of a simulated table, and its estimate as values
+# of lam on a path.
+_PER_TABLE, _LAMS_PER_TABLE = 0.03, 30.0
 _EQUAL = 0.05  # standard deviations that say nothing about which of two is farther off
 
 
@@ -67,6 +72,7 @@ def check_model(
     ensure(between, "alpha", "a float in (0, 1)", alpha)
     ensure(isinstance(refit, bool | np.bool_), "refit", "True or False", refit)
     n_rows = max(2, round(design.total_weight))
+    _announce(fitted, n_rows, int(n_sim), n_jobs)
     again = None
     if refit:
         fitted.require_fixed_edges()
@@ -90,6 +96,16 @@ def check_model(
         show=show,
     )
     return comparison.result(simulated, float(alpha))
+
+
+def _announce(fitted: FittedModel, n_rows: int, n_sim: int, n_jobs: int | None) -> None:
+    """Say before a long check how long it takes."""
+    check_n_jobs(n_jobs)
+    lam = effort(fitted.schema.columns, n_rows, n_lams=1.0, speed=1.0).seconds
+    seconds = (1 + n_sim / n_workers(n_jobs)) * (_PER_TABLE + _LAMS_PER_TABLE * lam)
+    what = f"a check of the fit against {n_sim:,} simulated tables of {rows(n_rows)}"
+    remedy = "fewer of them (n_sim=), or more processes (n_jobs=); in a report, check=False"
+    announce(seconds, what, remedy)
 
 
 def _require_distribution(fitted: FittedModel) -> None:
@@ -247,7 +263,7 @@ class _Comparison:
             n_outliers=float(here.n_outliers[node]) if numeric else np.nan,
             dispersion=np.nan if gaussian else float(here.dispersion[at]),
             distance=float(odd.distance[worst]),
-            p_value=float(min(1.0, len(aspects) * odd.p_value.min())),
+            p=float(min(1.0, len(aspects) * odd.p.min())),
             p_adjusted=float(adjusted.min()),
             flagged=flagged,
             where=_where(name, size),
@@ -275,16 +291,16 @@ class _Comparison:
         u, v = judged_pairs(self.fitted.schema)
         names = list(of_pairs)
         shape = (len(names), len(u))
-        tail, distance, p_value, adjusted_p = np.ones((4, *shape))
+        tail, distance, p, adjusted_p = np.ones((4, *shape))
         for k, (name, (odd, present)) in enumerate(of_pairs.items()):
             tail[k, present], distance[k, present] = odd.tail, odd.distance
-            p_value[k, present], adjusted_p[k, present] = odd.p_value, adjusted[name]
+            p[k, present], adjusted_p[k, present] = odd.p, adjusted[name]
         n_aspects = np.zeros(len(u))
         for _, present in of_pairs.values():
             n_aspects[present] += 1
         worst = np.lexsort([-distance, tail], axis=0)[0]
         at = np.arange(len(u))
-        chance = np.minimum(1.0, n_aspects * p_value.min(axis=0))
+        chance = np.minimum(1.0, n_aspects * p.min(axis=0))
         tail, distance, adjusted_p = (part[worst, at] for part in (tail, distance, adjusted_p))
         order = np.lexsort([-distance, tail])
         seen, drawn = self.observed.strength[u, v], simulated[u, v]

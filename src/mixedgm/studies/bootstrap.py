@@ -27,7 +27,7 @@ from mixedgm.settings import to_plain
 from mixedgm.studies.bootstrap_replicates import Failure, Replicates, all_pairs
 from mixedgm.studies.bootstrap_result import Bootstrap
 from mixedgm.studies.edge_tests import FEWEST_ROWS, held_graph
-from mixedgm.studies.held_graph import HeldGraph, groups_of, has_empty_cells
+from mixedgm.studies.held_graph import HeldGraph, has_empty_cells
 from mixedgm.studies.pair_intervals import PairReplicates
 from mixedgm.studies.resampling import (
     Kind,
@@ -97,9 +97,10 @@ def bootstrap(
     drop : sequence of float, optional
         Shares of the rows that a case-dropping bootstrap leaves out, in turn; by default ten values
         from 0.05 to 0.75.
-    sample_weight : array (n,), optional
-        The weights that the model was fitted with.  Whole numbers count identical rows, which are
-        drawn one by one; otherwise a row that is drawn brings its weight.
+    sample_weight : array (n,) or str, optional
+        The weights that the model was fitted with, or the name of their column.  Whole numbers
+        count identical rows, which are drawn one by one; otherwise a row that is drawn brings its
+        weight.
     n_jobs : int, optional
         Processes: all cores by default, or as `joblib.parallel_config` says.  It never changes a
         result.
@@ -327,12 +328,13 @@ def _with_held_graph(plan: ResamplingPlan, fitted: FittedModel) -> ResamplingPla
         whole = replace(whole, incomplete=incomplete, row=plan.design.row)
         groups, method = held_graph(whole, fitted, "auto")
         tol = ROUGH / 20.0 / np.sqrt(whole.total_weight)
-        ends = incomplete.settle(Unpenalised(groups), fitted.pairwise_params, tol=tol)
-        plan, whole = replace(plan, design=ends.design), ends.task
-        held = HeldGraph.of(whole, groups, method)
+        goal = Unpenalised(whole.layout.triples[groups])
+        ends = incomplete.settle(goal, fitted.pairwise_params, tol=tol)
+        plan = replace(plan, design=ends.design)
+        held = HeldGraph.of(ends.task, goal.groups(ends.task), method)
     else:
         held = HeldGraph.of(whole, *held_graph(whole, fitted, "auto"))
-    return replace(plan, held=held, key=fingerprint(plan.key, held.method, held.ends))
+    return replace(plan, held=held, key=fingerprint(plan.key, held.method, held.edges))
 
 
 def _check_same_table(plan: ResamplingPlan, fitted: FittedModel) -> None:
@@ -342,7 +344,7 @@ def _check_same_table(plan: ResamplingPlan, fitted: FittedModel) -> None:
     """
     completion = fitted.report.completion
     drawn = fitted.report.loss == "likelihood-mc" or (completion is not None and completion.drawn)
-    if plan.options.lam is None or not fitted.report.converged or drawn:
+    if plan.options.lam is None or not fitted.report.solved or drawn:
         return
     record = fitted_record(plan, plan.design)
     columns = Layout.without_edges(fitted.schema.spans)
@@ -405,7 +407,7 @@ def _pair_replicates(
 ) -> PairReplicates:
     assert plan.held is not None
     task, whole = plan.whole_by_pairs, pair_record(plan, plan.design)
-    layout = plan.declared.restrict(groups_of(plan.declared, task.layout.pairs))
+    layout = plan.declared.restrict(plan.declared.groups_of(task.layout.triples))
     values, own = (np.array([r[name] for r in records]) for name in ("pair_values", "own"))
     return PairReplicates(
         fitted=fitted,

@@ -195,7 +195,7 @@ def _fitted(
     fitted = fit(rows, options, library=library, reference=reference, start=start, runtime=runtime)
     if fitted.path is not None:
         warn_unless_converged(fitted.path, options.tol)
-    elif not fitted.report.converged:
+    elif not fitted.report.solved:
         warn_about(fitted.report)
     return fitted
 

@@ -17,7 +17,7 @@ from mixedgm.checkpoint import Record
 from mixedgm.fitted import FittedModel
 from mixedgm.model.layout import Floats
 from mixedgm.path.recipe import Lam
-from mixedgm.printable import few, quoted
+from mixedgm.printable import few, one_line, quoted
 from mixedgm.studies.bootstrap_replicates import (
     Failure,
     Replicates,
@@ -163,13 +163,13 @@ class GroupComparison:
         the edge; estimate_<group>, what is compared, with its sign where it has one, and
         se_<group>, its standard error (of differences only, and of pairs with one parameter);
         difference, the largest between two groups, and between, which two; statistic and df (of
-        differences only); p_value; p_holm, p_bh and p_max, adjusted for all pairs of columns, by
+        differences only); p; p_holm, p_bh and p_max, adjusted for all pairs of columns, by
         Holm, by Benjamini and Hochberg, and by the largest difference; significant, by p_max.
         """
         return self._frame(self._edges)
 
     def tests(self) -> Any:
-        """Tests of whole graphs: columns statistic, value, p_value.
+        """Tests of whole graphs: columns statistic, value, p.
 
         By permutation: the largest edge difference between two groups; the difference of global
         strengths (sums of edge weights), the largest between two groups; the variance among groups,
@@ -204,10 +204,10 @@ class GroupComparison:
     def _tests(self, heading: str) -> Columns:
         if self.tested is not None:
             value, p = self.tested.tests.T
-            return {heading: TESTS[: len(value)], "value": value, "p_value": p}
+            return {heading: TESTS[: len(value)], "value": value, "p": p}
         observed = self.observed["tests"]
         p = p_values(observed, self.permutations["tests"])
-        return {heading: TESTS, "value": observed, "p_value": p}
+        return {heading: TESTS, "value": observed, "p": p}
 
     @cached_property
     def _edges(self) -> Columns:
@@ -257,7 +257,7 @@ class GroupComparison:
             family = np.concatenate([p[known], others])
             p_holm[known] = holm(family)[: known.sum()]
             p_bh[known] = false_discovery_control(family)[: known.sum()]
-        return {"p_value": p, "p_holm": p_holm, "p_bh": p_bh, "p_max": p_max}
+        return {"p": p, "p_holm": p_holm, "p_bh": p_bh, "p_max": p_max}
 
     @property
     def _names(self) -> tuple[str, ...]:
@@ -355,7 +355,7 @@ class GroupComparison:
             for name, n, counts in zip(self._names, rows, self.effective_rows, strict=True):
                 if counts < _NOTABLE * n:
                     lines.append(
-                        f"group {name} is unlike the others: its {n:,.6g} rows count as "
+                        f"group {quoted(name)} is unlike the others: its {n:,.6g} rows count as "
                         f"{counts:,.0f} with these weights"
                     )
             return tuple(lines)
@@ -371,7 +371,7 @@ class GroupComparison:
             pairs = [f"{a} - {b}" for a, b in zip(named["source"], named["target"], strict=True)]
             lines.append(
                 f"not tested, because some of their cells have too few rows in a group: "
-                f"{few(pairs, show=str)}; join levels, or use test='permutation'"
+                f"{few(pairs, show=one_line)}; join levels, or use test='permutation'"
             )
         return tuple(lines)
 
@@ -391,7 +391,7 @@ class GroupComparison:
         what = "Edges" if self.tested is None else "Pairs"
         lines += ["", f"{what}, the most different first{shown}"]
         wanted = ["source", "target", *(f"estimate_{name}" for name in self._names[:3])]
-        wanted += ["difference", "p_value", "p_max"]
+        wanted += ["difference", "p", "p_max"]
         top: dict[str, Any] = {name: self._edges[name][:_SHOWN] for name in wanted}
         for name in wanted[2:]:
             top[name] = [f"{value:.3f}" for value in top[name]]
@@ -407,9 +407,14 @@ class GroupComparison:
             lines.append(f"  {self.n_unconverged} did not reach tol; they are counted as fitted")
         odd = self._degenerate
         for name, constant, lacks, often, lacking in zip(*odd.values(), strict=True):
-            parts = [f"constant in group {constant}"] * bool(constant)
-            parts += [f"without one of its levels in group {lacks}"] * bool(lacks)
-            parts += [f"constant in {often} permutations"] * bool(often)
-            parts += [f"without one of its levels in {lacking} permutations"] * bool(lacking)
+            parts = []
+            if constant:
+                parts.append(f"constant in group {one_line(constant)}")
+            if lacks:
+                parts.append(f"without one of its levels in group {one_line(lacks)}")
+            if often:
+                parts.append(f"constant in {often} permutations")
+            if lacking:
+                parts.append(f"without one of its levels in {lacking} permutations")
             lines.append(f"  column {quoted(name)}: {', '.join(parts)}")
         return [*lines, *failure_lines(self.failures)]

@@ -22,7 +22,15 @@ from mixedgm.table.encode import Design
 from mixedgm.table.naming import with_names
 from mixedgm.table.schema import Schema
 
-__all__ = ["asked_model", "conditioned", "model_at", "models_along", "repaired_model", "rows_at"]
+__all__ = [
+    "asked_model",
+    "conditioned",
+    "is_conditioned",
+    "model_at",
+    "models_along",
+    "repaired_model",
+    "rows_at",
+]
 
 _LISTED = 5
 _GIVEN = "those of a larger model given "
@@ -66,12 +74,16 @@ def conditioned(fitted: FittedModel, evidence: KnownValues) -> FittedModel:
     return _of_rest(fitted, evidence, params, fitted.report.at)
 
 
+def is_conditioned(fitted: FittedModel) -> bool:
+    """Whether the model is that of some columns of a larger one, given the others."""
+    return fitted.report.message.startswith(_GIVEN)
+
+
 def _of_rest(fitted: FittedModel, evidence: KnownValues, params: Params, at: str) -> FittedModel:
     """The model of the columns that are not known, with these parameters."""
     schema = fitted.schema
     left = Schema(tuple(c for c in schema.columns if c.name not in evidence.values))
-    told = fitted.report.message
-    before = f"{told}, " if told.startswith(_GIVEN) else _GIVEN
+    before = f"{fitted.report.message}, " if is_conditioned(fitted) else _GIVEN
     report = replace(
         FitReport.given(fitted.report.notes),
         certificate=Certificate.none(f"{before}{evidence}"),

@@ -278,10 +278,12 @@ def _indicators(codes: np.ndarray, level_start: np.ndarray) -> Floats:
 
 def _moments(centre: Floats, scale: Floats, powers: Floats) -> Floats:
     first, second, third, fourth = powers
-    variance = np.maximum(second - first**2, 1e-300)
-    skewness = (third - 3.0 * first * second + 2.0 * first**3) / variance**1.5
+    variance = np.maximum(second - first**2, 0.0)
+    flat = variance <= _CONSTANT
+    unit = np.where(flat, 1.0, variance)
+    skewness = (third - 3.0 * first * second + 2.0 * first**3) / unit**1.5
     central = fourth - 4.0 * first * third + 6.0 * first**2 * second - 3.0 * first**4
-    kurtosis = central / variance**2 - 3.0
+    kurtosis = np.where(flat, 0.0, central / unit**2 - 3.0)
     return np.column_stack([centre, scale, first, np.sqrt(variance), skewness, kurtosis])
 
 

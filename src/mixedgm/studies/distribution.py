@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -12,11 +12,18 @@ import numpy as np
 from mixedgm.errors import ParameterError
 from mixedgm.fitted import FittedModel
 from mixedgm.model.layout import Floats
-from mixedgm.printable import quoted
+from mixedgm.printable import quoted, rows
 from mixedgm.studies.evidence import KnownValues, column_positions, level_code, read_evidence
+from mixedgm.studies.observed import (
+    Comparison,
+    StateShares,
+    mean_comparison,
+    share_comparison,
+)
 from mixedgm.table import apply
 from mixedgm.table.assemble import Columns, frame, unused_name
 from mixedgm.table.naming import with_names
+from mixedgm.table.numbers import as_doubles
 from mixedgm.table.schema import Column, Schema
 from mixedgm.views.result import how_found, result_html, result_text, square_frame
 
@@ -48,6 +55,8 @@ class Distribution:
         The model of all columns that are not given.
     limit : int
         Most entries of all tables together, for densities.
+    observed : StateShares or None
+        What matching rows of a table have, where one was given and at least 30 rows match.
 
     Examples
     --------
@@ -66,6 +75,7 @@ class Distribution:
     model: FittedModel
     limit: int
     warnings: tuple[str, ...] = ()
+    observed: StateShares | None = None
 
     @property
     def exact(self) -> bool:
@@ -120,7 +130,9 @@ class Distribution:
             less and plus their standard deviation, in the data's own units.  (That is the median
             where the column is Gaussian in the state, and a central interval of 68 per cent.)
             Sampled results have standard errors in `probability_error` and `<name>_error`; the
-            latter are in normal scores for a column with a transform.
+            latter are in normal scores for a column with a transform.  With `data`, and at least 30
+            rows that match, `observed` has their shares, and `<name>_observed` means in states of
+            at least 30 of them.
         """
         return frame(self._columns(), self.model.library)
 
@@ -140,6 +152,8 @@ class Distribution:
             put("probability", self.found.prob.ravel())
         if self.discrete and not self.exact:
             put("probability_error", self.found.prob_error.ravel())
+        if self.discrete and self.observed is not None:
+            put("observed", self.observed.share)
         n_states = self.found.prob.size
         mean = self.found.mean.reshape(n_states, -1)
         variance = np.diagonal(self.found.covariance, axis1=-2, axis2=-1).reshape(n_states, -1)
@@ -148,6 +162,8 @@ class Distribution:
                 put(f"{column.name}_{name}", values)
             if not self.exact:
                 put(f"{column.name}_error", self.found.mean_error.reshape(n_states, -1)[:, at])
+            if self.observed is not None:
+                put(f"{column.name}_observed", column.decoded(self.observed.mean[:, at]))
         return out
 
     # -- moments and density -----------------------------------------------------------------------
@@ -278,9 +294,32 @@ class Distribution:
 
     def _notes(self) -> list[str]:
         notes = [how_found(self.exact, self.found.note)]
+        if self.observed is not None:
+            notes.append(f"observed in {rows(self.observed.n_rows)} of the table that match")
         if self._numbers and not self.gaussian:
             notes.append("continuous columns: mixtures of Gaussians, of which these are moments")
         return [*notes, *self.warnings]
+
+    def comparisons(self) -> Iterator[Comparison]:
+        """Yield every number of the model beside that of matching rows."""
+        if self.observed is None:
+            return
+        table, found = self.observed, self.found
+        spreads = np.diagonal(found.covariance, axis1=-2, axis2=-1)
+        means, spread, errors = (
+            part.reshape(found.prob.size, -1) for part in (found.mean, spreads, found.mean_error)
+        )
+        for at, code in enumerate(np.ndindex(found.prob.shape)):
+            names = [column.value_names[c] for column, c in zip(self.discrete, code, strict=True)]
+            state = [f"{c.name} = {name}" for c, name in zip(self.discrete, names, strict=True)]
+            if state and (at or found.prob.size != 2):  # of two shares one is enough
+                shares = float(found.prob.flat[at]), float(table.share[at]), table.n_rows
+                error = float(found.prob_error.flat[at])
+                yield share_comparison(f"the share of {' & '.join(state)}", *shares, error)
+            for j, column in enumerate(self._numbers):
+                model = float(means[at, j]), float(spread[at, j]), float(errors[at, j])
+                seen = float(table.mean[at, j]), float(table.variance[at, j])
+                yield mean_comparison(column, model, seen, table.n_rows * float(table.share[at]))
 
     def __repr__(self) -> str:
         return result_text(self._title(), self._columns(), self._notes())
@@ -305,7 +344,7 @@ def _encoded(column: Column, values: Any, n: int) -> Any:
         code = {cell: level_code(column, cell) for cell in set(cells)}
         return np.array([code[cell] for cell in cells], dtype=np.int64)
     try:
-        numbers = np.broadcast_to(np.asarray(values, dtype=np.float64), (n,))
+        numbers = np.broadcast_to(as_doubles(values), (n,))
     except (TypeError, ValueError):
         raise ParameterError.must_be(
             f"the value of {quoted(column.name)}", "numbers", values

@@ -24,6 +24,7 @@ from mixedgm.studies.row_groups import row_labels
 from mixedgm.table import as_frame
 from mixedgm.table.encode import Design
 from mixedgm.table.gaps import Gaps, read_rows
+from mixedgm.table.labels import numbered
 from mixedgm.table.read import Frame
 
 __all__ = ["edge_tests"]
@@ -76,8 +77,8 @@ def edge_tests(
         of as frequencies.
     level : float
         Of the intervals.
-    sample_weight : array (n,), optional
-        Frequencies of the rows.
+    sample_weight : array (n,) or str, optional
+        Frequencies of the rows, or the name of their column.
     random_state : int, Generator, RandomState or None
         Which rows are drawn, for variances of the model.
     n_jobs : int, optional
@@ -179,11 +180,7 @@ def _checked(model: Any, n_jobs: int | None) -> tuple[FittedModel, Options]:
 
 def _clusters(cluster: Any, frame: Frame, design: Design | Gaps) -> Ints:
     """Number of the cluster of every row of the design."""
-    _, codes = np.unique(
-        np.array([str(label) for label in row_labels("cluster", cluster, frame, design)]),
-        return_inverse=True,
-    )
-    return np.asarray(codes, dtype=np.int64)
+    return numbered(row_labels("cluster", cluster, frame, design))[1]
 
 
 def _refuse(task: Task, design: Design | Gaps, clusters: Ints | None) -> None:
@@ -206,7 +203,8 @@ def _refuse(task: Task, design: Design | Gaps, clusters: Ints | None) -> None:
             "as those that have an edge; or ask by a bootstrap how often edges are found again."
         )
     if task.layout.n_groups == 0:
-        raise ParameterError("no pair of columns may have an edge, so there is nothing to test.")
+        why = "; ".join(("no pair of columns may have an edge", *task.without_edges))
+        raise ParameterError(f"{why}. So there is nothing to test.")
 
 
 def held_graph(task: Task, fitted: FittedModel, method: str) -> tuple[Ints, str]:

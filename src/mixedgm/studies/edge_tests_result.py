@@ -26,7 +26,11 @@ STRONG = float(np.log(10.0))
 
 _UNDECIDED_BELOW = 0.05
 VERDICTS = ("present", "undecided", "absent")
-_LEADING = ("source", "target", "moderator", "estimate", "p", "probability", "log_bf", "verdict")
+_LEADING = (
+    *("source", "target", "moderator", "estimate", "statistic", "df"),
+    *("p", "probability", "log_bf", "verdict"),
+)
+"""Columns of `edges()` that the text shows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,7 +212,7 @@ class EdgeTests:
         ]
         if len(self.tests.ridge):
             lines.append(f"{len(self.tests.ridge)} pairs have a ridge worth one row")
-        return tuple(lines)
+        return (*lines, *self.task.without_edges)
 
     @property
     def _title(self) -> str:

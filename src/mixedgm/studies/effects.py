@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -12,11 +12,13 @@ from numpy.typing import NDArray
 
 from mixedgm.fitted import FittedModel
 from mixedgm.model.layout import Floats
+from mixedgm.studies.evidence import KnownValues
+from mixedgm.studies.observed import column_margin, matching
 from mixedgm.table.encode import Design
 from mixedgm.table.gaps import Gaps
 from mixedgm.table.schema import Column
 
-__all__ = ["EdgeEffect", "edge_effects", "rows_to_vary", "typical_row"]
+__all__ = ["EdgeEffect", "beside_table", "edge_effects", "rows_to_vary", "typical_row"]
 
 _STEPS = 9
 _MOST_LEVELS = 24
@@ -30,7 +32,9 @@ class EdgeEffect:
     """Predictions of `target` at several values of `source`, with the other columns as they are.
 
     `predicted` is (values, 1): means in the units of the table (medians where the column has a
-    transform), or (values, levels): probabilities of `levels`.
+    transform), or (values, levels): probabilities of `levels`.  `observed` has the same of the rows
+    of a table with each level of `source`, and `n_rows` their number: there the other columns are
+    as they come with the level.  Both are NaN for a level of fewer than 30 rows.
     """
 
     source: str
@@ -38,6 +42,23 @@ class EdgeEffect:
     values: tuple[float | str, ...]
     predicted: Floats
     levels: tuple[str, ...] = ()
+    observed: Floats | None = None
+    n_rows: Floats | None = None
+
+
+def beside_table(effect: EdgeEffect, table: Gaps) -> EdgeEffect:
+    """Return the effect of a column with levels with what the rows of a table have beside it."""
+    source, target = (table.schema.node_index(name) for name in (effect.source, effect.target))
+    if not table.schema.nodes[source].has_levels:
+        return effect
+    observed, n_rows = np.full(effect.predicted.shape, np.nan), np.full(len(effect.values), np.nan)
+    column = table.schema.nodes[target]
+    for code in range(len(effect.values)):
+        seen = column_margin(matching(table, KnownValues.of(table.schema, {source: code})), column)
+        if seen is not None:
+            n_rows[code] = seen.n_rows
+            observed[code] = seen.share if column.has_levels else column.decoded(seen.mean)
+    return replace(effect, observed=observed, n_rows=n_rows)
 
 
 def edge_effects(fitted: FittedModel, rows: Design) -> dict[tuple[str, str], EdgeEffect]:

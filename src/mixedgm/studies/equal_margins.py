@@ -29,6 +29,8 @@ _LENGTHS = 0.5 ** np.arange(40)
 _RIDGE = 1e-6
 _NOTHING = 1e-20
 _FEWEST_EFFECTIVE = 10.0
+_LEAST_FACTOR = 1e-6
+"""By which a row's weight may fall: with none left a level would have no rows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +88,8 @@ class RowMargins:
         values = self._standardised(parts)
         shares, sizes = [part.share for part in parts], np.array([p.weights.sum() for p in parts])
         tilts = _tilts(values, shares, sizes)
-        return [tilted / share for tilted, share in zip(tilts, shares, strict=True)]
+        factors = [tilted / share for tilted, share in zip(tilts, shares, strict=True)]
+        return [np.maximum(each, _LEAST_FACTOR) for each in factors]
 
     def _standardised(self, parts: Sequence[Part]) -> list[Floats]:
         """Statistics of every group, in units of their spread over all, less their common mean."""

@@ -20,6 +20,7 @@ from mixedgm.model.params import Params
 from mixedgm.printable import quoted
 from mixedgm.report import FitReport
 from mixedgm.table.declarations import Count, Ordinal
+from mixedgm.table.numbers import as_doubles
 from mixedgm.table.schema import Column, Kind, Schema
 
 __all__ = ["ColumnsArg", "ParamsArg", "checked_params", "given_model", "schema_of"]
@@ -36,6 +37,8 @@ _BLOCKS = (
     "score_interaction",
 )
 _ROUNDING = 1e-10
+_MOST = 1e100
+"""Sizes whose squares, and ratios of these, have room in double precision."""
 
 IN_TURN = ("continuous", 2)
 """Columns of a graph whose nodes do not say what they are."""
@@ -197,7 +200,7 @@ def _blocks(schema: Schema, params: ParamsArg) -> dict[str, Floats]:
     blocks = {}
     for name in _BLOCKS:
         try:
-            blocks[name] = np.array(given.get(name, getattr(plain, name)), dtype=np.float64)
+            blocks[name] = as_doubles(given.get(name, getattr(plain, name))).copy()
         except (TypeError, ValueError):
             raise ParameterError.must_be(name, "an array of numbers", given[name]) from None
     return blocks
@@ -207,11 +210,12 @@ def _not_finite(params: Params) -> list[str]:
     wrong = []
     for name in _BLOCKS:
         block = getattr(params, name)
-        bad = ~np.isfinite(block)
+        bad = ~(np.abs(block) < _MOST)
         if name == "cat_bias":  # -inf: a level that cannot occur
             bad &= ~np.isneginf(block)
         if bad.any():
-            wrong.append(f"{name} holds {np.count_nonzero(bad)} values that are not finite numbers")
+            n_bad = np.count_nonzero(bad)
+            wrong.append(f"{name} holds {n_bad} values that are not finite numbers below {_MOST:g}")
     for discrete in range(len(params.n_levels)):
         if np.isneginf(params.logits[params.levels_of(discrete)]).all():
             wrong.append(f"cat_bias leaves categorical column number {discrete} without any level")
@@ -249,15 +253,16 @@ def _spiked_precisions(schema: Schema, params: Params) -> list[str]:
         f"the third of the terms in cat_bias of a hurdle column must be positive, and is {value:g} "
         f"at {quoted(column.name)}"
         for column, value in zip(schema.real, params.precisions, strict=True)
-        if column.node_kind.has_spike and not value > 0.0
+        if column.node_kind.has_spike and not value > 1.0 / _MOST
     ]
 
 
 def _diagonal(schema: Schema, params: Params) -> list[str]:
     return [
-        f"the diagonal of precision must be positive, and is {value:g} at {quoted(column.name)}"
+        f"the diagonal of precision must be positive, above {1.0 / _MOST:g}, and is {value:g} at "
+        f"{quoted(column.name)}"
         for column, value in zip(schema.gaussian, params.diagonal, strict=True)
-        if value <= 0.0
+        if value <= 1.0 / _MOST
     ]
 
 

@@ -16,7 +16,7 @@ from mixedgm.fitting import table_margins
 from mixedgm.model.layout import Ints
 from mixedgm.model.pair_weights import PairWeights
 from mixedgm.path.recipe import Recipe
-from mixedgm.path.refits import emptied, stabilised, too_dense, unshrunken
+from mixedgm.path.refits import refit_of_resample, too_dense, unshrunken
 from mixedgm.path.rounds import FEWEST, Incomplete, Unpenalised
 from mixedgm.path.task import Reference, Task, prepare
 from mixedgm.solve.working_set import Start
@@ -40,14 +40,14 @@ class GraphRefit:
     """These rows."""
     recipe: Recipe
     whole: Task
-    ridge: Ints
-    """Groups of the whole table that have a ridge."""
+    settled: Ints
+    """Edges (triples) that need no ridge in the whole table."""
     missing: NDArray[np.bool_] | None = None
     """(n, nodes) the missing cells of the rows that were given, if there are some."""
 
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
         """A task is prepared anew in another process."""
-        return _restored, (self.fitted, self.design, self.recipe, self.ridge, self.missing)
+        return _restored, (self.fitted, self.design, self.recipe, self.settled, self.missing)
 
     @cached_property
     def _reference(self) -> Reference:
@@ -64,14 +64,7 @@ class GraphRefit:
         task = prepare(rows, self.recipe, self._reference)
         groups = np.arange(task.layout.n_groups)
         start, tol = Start(task.theta_of(self.fitted.params), task.null.evaluation), _tol(rows)
-        refit = None
-        if task.layout.same(self.whole.layout):
-            # What the whole table settles is settled here, unless a cell has lost its rows.
-            loose = emptied(task, self.whole, groups)
-            loose[self.ridge] = True
-            refit = stabilised(task, groups, start, groups[loose], tol=tol)
-        if refit is None or not refit.solution.converged:
-            refit = unshrunken(task, groups, start, tol=tol)
+        refit = refit_of_resample(task, self.whole, groups, self.settled, start, tol=tol)
         params = task.params(refit.solution.theta)
         scales = task.node_scales
         return replace(self.fitted, params=params, node_scales=scales, margins=None), rows
@@ -105,10 +98,10 @@ def _restored(
     fitted: FittedModel,
     design: Design,
     recipe: Recipe,
-    ridge: Ints,
+    settled: Ints,
     missing: NDArray[np.bool_] | None,
 ) -> GraphRefit:
-    return GraphRefit(fitted, design, recipe, prepare(design, recipe), ridge, missing)
+    return GraphRefit(fitted, design, recipe, prepare(design, recipe), settled, missing)
 
 
 def refit_graph(fitted: FittedModel, design: Design | Gaps) -> GraphRefit:
@@ -160,7 +153,8 @@ def refit_graph(fitted: FittedModel, design: Design | Gaps) -> GraphRefit:
         # takes chains, and those of the fit have to do.
         margins=None if task.layout.nodes.n_spiked else table_margins(task),
     )
-    return GraphRefit(model, rows, recipe, task, refit.ridge, missing)
+    settled = task.layout.triples[np.setdiff1d(groups, refit.ridge)]
+    return GraphRefit(model, rows, recipe, task, settled, missing)
 
 
 def _recipe(fitted: FittedModel) -> Recipe:

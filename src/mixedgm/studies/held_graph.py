@@ -36,28 +36,29 @@ class HeldGraph:
 
     method: str
     """ "free": all pairs; "graph": those that pass a test."""
-    ends: Ints
-    """(edges, 2) nodes."""
+    edges: Ints
+    """Triples, as in layouts."""
     params: Params
     """The refit to the whole table."""
-    ridge: Ints
-    """Groups of the whole table that needed a ridge."""
+    settled: Ints
+    """Edges (triples) that needed no ridge there."""
 
     @classmethod
     def of(cls, whole: Task, groups: Ints, method: str) -> HeldGraph:
         """Refit this graph to the whole table."""
         fit = unshrunken(whole, groups, whole.null, tol=0.01 * _tol(whole))
         params = whole.params(fit.solution.theta)
-        return cls(method, whole.layout.pairs[groups], params, fit.ridge)
+        triples = whole.layout.triples
+        return cls(method, triples[groups], params, triples[np.setdiff1d(groups, fit.ridge)])
 
     def solver(self, whole: Task) -> Solver:
         """What refits resamples, with the whole table's curvature where that is not too large."""
-        groups = groups_of(whole.layout, self.ends)
+        groups = whole.layout.groups_of(self.edges)
         small = whole.smooth.restrict(groups)
         if small.layout.n_theta > _MOST_AT_ONCE:
             return whole.solver
         theta = whole.theta_of(self.params)[whole.layout.positions(groups)]
-        return Secant(inverse_curvature(small, theta), whole.solver)
+        return Secant(small.layout, inverse_curvature(small, theta), whole.solver)
 
     def record(self, task: Task, whole: Task, theta: Floats, declared: Layout) -> Record:
         """Estimates of all pairs that may have an edge ("pair_values"), and of own terms ("own").
@@ -65,27 +66,21 @@ class HeldGraph:
         All are in the data's own units and over all declared levels.  Those of a column that is
         constant in the resample, or has lost a level there, are not a number.
         """
-        groups = groups_of(task.layout, self.ends)
+        groups = task.layout.groups_of(self.edges)
         start = Start(theta, whole.null.evaluation)  # a refit evaluates where it begins
-        fit = refit_of_resample(task, whole, groups, self.ridge, start, tol=_tol(task))
+        fit = refit_of_resample(task, whole, groups, self.settled, start, tol=_tol(task))
         values, terms = _estimates(task, fit, groups, declared)
         for name in task.degenerate:
             node = task.schema.node_index(name)
             values[declared.spread((declared.pairs == node).any(axis=1)) > 0.0] = np.nan
             terms[declared.node_terms_of(node)] = np.nan
-        numbers = groups_of(declared, whole.layout.pairs)
+        numbers = declared.groups_of(whole.layout.triples)
         at = declared.positions(numbers)[declared.n_node_terms :] - declared.n_node_terms
         return {"pair_values": values[at], "own": terms}
 
 
 def _tol(task: Task) -> float:
     return float(_TOL / np.sqrt(max(task.total_weight, 1.0)))
-
-
-def groups_of(layout: Layout, ends: Ints) -> Ints:
-    """Groups of the layout that join these nodes, sorted; pairs that it does not have are out."""
-    key = layout.pairs @ np.array([layout.n_nodes, 1])
-    return np.flatnonzero(np.isin(key, ends @ np.array([layout.n_nodes, 1])))
 
 
 def has_empty_cells(task: Task) -> NDArray[np.bool_]:

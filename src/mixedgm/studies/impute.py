@@ -18,6 +18,7 @@ from mixedgm.fitted import FittedModel
 from mixedgm.model.kinds import HurdleKind, Kind
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.parallel import seeds
+from mixedgm.progress import track
 from mixedgm.studies.joint_cells import sampled_note, with_unseen_levels
 from mixedgm.studies.queries import How
 from mixedgm.table.gaps import Gaps
@@ -63,7 +64,7 @@ def expected(fitted: FittedModel, gaps: Gaps, how: How) -> Completed:
     out = Completed(gaps.numbers.copy(), gaps.codes.copy())
     params, codes = with_unseen_levels(fitted.joint_params, gaps)
     n_sampled, worst = 0, 0.0
-    for pattern in _patterns(gaps):
+    for pattern in track(list(_patterns(gaps)), what="rows with the same gaps", seconds=None):
         answer: Posterior = with_names(
             fitted.schema,
             posterior,
@@ -103,10 +104,12 @@ def draws(fitted: FittedModel, gaps: Gaps, n_draws: int, how: How) -> Iterator[C
 
     patterns = list(_patterns(gaps))
     params, codes = with_unseen_levels(fitted.joint_params, gaps)
+    steps = iter(track(range(n_draws * len(patterns)), what="draws of rows", seconds=None))
     for seed in seeds(how.random_state, n_draws):
         rng = np.random.default_rng(seed)
         out = Completed(gaps.numbers.copy(), gaps.codes.copy())
         for pattern in patterns:
+            next(steps)
             drawn = with_names(
                 fitted.schema,
                 posterior_draw,

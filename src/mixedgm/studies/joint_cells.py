@@ -26,6 +26,7 @@ from mixedgm.model.layout import Floats, Ints
 from mixedgm.model.params import Params, with_unknown
 from mixedgm.printable import quoted
 from mixedgm.printable import rows as rows_text
+from mixedgm.progress import track
 from mixedgm.table.gaps import Gaps
 from mixedgm.table.naming import with_names
 from mixedgm.table.schema import Schema
@@ -169,7 +170,8 @@ class JointCells:
                 unknown = {node, *missing[np.isin(part, touched)].tolist()}
                 by_node = questions.setdefault(tuple(sorted(unknown)), {})
                 by_node.setdefault(node, []).append(rows)
-        for together, by_node in questions.items():
+        steps = track(questions.items(), what="rows with gaps", seconds=None)
+        for together, by_node in steps:
             yield _Question(
                 together, {node: np.sort(np.concatenate(rows)) for node, rows in by_node.items()}
             )

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
+
+import numpy as np
 
 from mixedgm.errors import ParameterError
 from mixedgm.model.layout import Floats
 from mixedgm.printable import quoted
 from mixedgm.studies.evidence import KnownValues
+from mixedgm.studies.observed import (
+    ColumnMargin,
+    Comparison,
+    mean_comparison,
+    share_comparison,
+)
 from mixedgm.table.assemble import Columns, frame
 from mixedgm.table.schema import Schema
 from mixedgm.views.result import how_found, result_html, result_text
@@ -43,6 +52,8 @@ class Means:
         Library of the frame.
     warnings : tuple of str
         Where the joint distribution is known to be far from the table of the fit.
+    observed : mapping of column name to ColumnMargin or None
+        What matching rows of a table have; None where fewer than 30 rows have the column.
     """
 
     schema: Schema
@@ -55,6 +66,7 @@ class Means:
     exact: bool
     library: str
     warnings: tuple[str, ...] = ()
+    observed: Mapping[str, ColumnMargin | None] = field(default_factory=dict)
 
     def __getitem__(self, name: Any) -> float | dict[Any, float]:
         """Return the mean of a column of numbers or count, or the probabilities of levels."""
@@ -97,7 +109,8 @@ class Means:
             `column`, `level` (missing for a number), `mean` (of a level: its probability), and
             `error`, the standard error, where it was sampled.  The mean of a
             column with a transform is that of its normal scores, put back into the data's own
-            units; its error is in normal scores.
+            units; its error is in normal scores.  With `data`, `observed` has the same of the
+            `rows` that match and have the column, where these are at least 30.
         """
         return frame(self._columns(), self.library)
 
@@ -120,13 +133,55 @@ class Means:
                 chance = float(self.levels[zero]), float(self.levels_error[zero])
                 rows.append((column.name, column.value_names[0], *chance))
         headings = ("column", "level", "mean", "error")[: 3 + (not self.exact)]
-        return {name: [row[k] for row in rows] for k, name in enumerate(headings)}
+        out: dict[str, list[Any]] = {
+            name: [row[k] for row in rows] for k, name in enumerate(headings)
+        }
+        if self.observed:
+            seen = [self._seen(name, level) for name, level, *_ in rows]
+            out["observed"], out["rows"] = (list(part) for part in zip(*seen, strict=True))
+        return out
+
+    def _seen(self, name: str, level: str | None) -> tuple[float, float]:
+        """Mean, or share of a value, in matching rows, and the number of these."""
+        margin, column = self.observed[name], self.schema.nodes[self.schema.node_index(name)]
+        if margin is None:
+            return np.nan, np.nan
+        if level is None:
+            return float(column.decoded(margin.mean)), margin.n_rows
+        return float(margin.share[column.value_names.index(level)]), margin.n_rows
+
+    def comparisons(self) -> Iterator[Comparison]:
+        """Yield every number of the model beside that of matching rows."""
+        spans = self.schema.spans
+        for name, margin in self.observed.items():
+            node = self.schema.node_index(name)
+            column, span = self.schema.nodes[node], self._span(node)
+            if margin is None:
+                continue
+            seen = margin.mean, margin.variance
+            if spans.is_real(node):
+                model = float(self.mean[node]), 0.0, float(self.mean_error[node])
+                yield mean_comparison(column, model, seen, margin.n_rows)
+            elif not column.has_levels:
+                model = self.score(name), 0.0, float(self.score_error[spans.place(node)])
+                yield mean_comparison(column, model, seen, margin.n_rows)
+            if column.has_levels or spans.spiked_nodes[node]:
+                levels = spans.levels_of(spans.place(node)) if not column.has_levels else span
+                chances = zip(self.levels[levels], self.levels_error[levels], strict=True)
+                values = list(zip(column.value_names, margin.share, chances, strict=True))
+                for value, share, (chance, error) in values[len(values) == 2 :]:
+                    what = f"the share of {name} = {value}"
+                    numbers = float(chance), float(share), margin.n_rows, float(error)
+                    yield share_comparison(what, *numbers)
 
     def _title(self) -> str:
         return f"Means given {self.given}" if self.given.values else "Means"
 
     def _notes(self) -> list[str]:
-        return [how_found(self.exact), "of a level: its probability", *self.warnings]
+        notes = [how_found(self.exact), "of a level: its probability"]
+        if self.observed:
+            notes.append("observed in rows of the table that match")
+        return [*notes, *self.warnings]
 
     def __repr__(self) -> str:
         return result_text(self._title(), self._columns(), self._notes())

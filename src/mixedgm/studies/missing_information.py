@@ -68,8 +68,9 @@ def _computed(fitted: FittedModel, options: Options, gaps: Gaps) -> PairInformat
         raise DistributionError(reason)
     if params is None:  # regressions have no joint distribution: that of their graph stands in
         tol = ROUGH / np.sqrt(task.total_weight)
-        ends = incomplete.settle(Unpenalised(graph), None, tol=tol, most=25)
-        params, task = ends.params, ends.task
+        goal = Unpenalised(task.layout.triples[graph])
+        ends = incomplete.settle(goal, None, tol=tol, most=25)
+        params, task, graph = ends.params, ends.task, goal.groups(ends.task)
     layout = task.layout
     theta = layout.centred(task.theta_of(params), graph)
     estimates = estimated_pairs(task.smooth, rows_of(task), theta, graph, row=task.row)

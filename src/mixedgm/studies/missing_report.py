@@ -25,7 +25,7 @@ from mixedgm.table.schema import Schema
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["MissingReport", "report_missing"]
+__all__ = ["MissingReport", "report_gaps", "report_missing"]
 
 _SHOWN = 8
 _ASSUMED = {
@@ -40,6 +40,11 @@ _ASSUMED = {
         "the model was fitted to rows without gaps. missing='model' uses every row and assumes "
         "less: that a gap depends on values that its row has, and not on its own value beyond "
         "these."
+    ),
+    "table": (
+        "A fit with missing='drop' assumes that rows with gaps are like all others (missing "
+        "completely at random). missing='model' uses every row and assumes less: that a gap "
+        "depends on values that its row has, and not on its own value beyond these."
     ),
 }
 
@@ -220,11 +225,11 @@ class MissingReport:
         """How much is missing, in a sentence."""
         n_cells, n_columns = self.n_rows * len(self.schema.nodes), len(self.schema.nodes)
         if not self.n_cells:
-            return f"No cell is missing: {_rows(self.n_rows)}, {number_of(n_columns, 'column')}."
+            return f"No cell is missing: {rows(self.n_rows)}, {number_of(n_columns, 'column')}."
         n_patterns = int(self.pattern_gaps.any(axis=1).sum())
         return (
             f"Missing: {self.n_cells:,.6g} of {n_cells:,.6g} cells ({self.n_cells / n_cells:.1%}), "
-            f"in {self.n_incomplete:,.6g} of {_rows(self.n_rows)} "
+            f"in {self.n_incomplete:,.6g} of {rows(self.n_rows)} "
             f"({self.n_incomplete / self.n_rows:.1%}), in "
             f"{number_of(n_patterns, 'pattern')}"
         )
@@ -349,14 +354,36 @@ def _percents(shares: list[float]) -> list[str]:
     return [f"{share:6.1%}" for share in shares]
 
 
-def _rows(count: float) -> str:
-    return rows(int(count)) if count == int(count) else f"{count:,.6g} rows"
-
-
 def report_missing(
     fitted: FittedModel, options: Options, gaps: Gaps, alpha: float = 0.05
 ) -> MissingReport:
     """Count what is missing, and ask the model what that means."""
+    return _report(
+        gaps,
+        fitted.library,
+        missing_information(fitted, options, gaps),
+        fitted.edge_weights > 0.0,
+        "model" if options.missing == "model" else "drop",
+        alpha,
+    )
+
+
+def report_gaps(gaps: Gaps, library: str, alpha: float = 0.05) -> MissingReport:
+    """Count what is missing in a table that no model was fitted to."""
+    n = len(gaps.schema.nodes)
+    pairs = np.column_stack(np.triu_indices(n, 1))
+    information = PairInformation(pairs, np.full(len(pairs), np.nan), "no model was given")
+    return _report(gaps, library, information, np.zeros((n, n), dtype=bool), "table", alpha)
+
+
+def _report(
+    gaps: Gaps,
+    library: str,
+    information: PairInformation,
+    edge: NDArray[np.bool_],
+    assumed: str,
+    alpha: float,
+) -> MissingReport:
     ensure(is_real(alpha) and 0.0 <= alpha <= 1.0, "alpha", "a number from 0 to 1", alpha)
     missing = gaps.missing
     weights = np.ones(gaps.n_rows) if gaps.weights is None else gaps.weights
@@ -365,14 +392,14 @@ def report_missing(
     counts = np.asarray(np.bincount(group.ravel(), weights, len(patterns)), dtype=np.float64)
     order = np.argsort(-counts, kind="stable")
     return MissingReport(
-        schema=fitted.schema,
-        library=fitted.library,
+        schema=gaps.schema,
+        library=library,
         pattern_gaps=patterns[order],
         pattern_rows=counts[order],
         together=gaps.known_together * gaps.total_weight,
-        information=missing_information(fitted, options, gaps),
+        information=information,
         tests=missingness_tests(gaps),
-        edge=fitted.edge_weights > 0.0,
-        assumption=_ASSUMED["model" if options.missing == "model" else "drop"],
+        edge=edge,
+        assumption=_ASSUMED[assumed],
         alpha=float(alpha),
     )

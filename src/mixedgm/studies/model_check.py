@@ -42,7 +42,7 @@ class NodeCheck(NamedTuple):
     whether a hurdle column is zero, 1 when the model is right.
 
     `where` names what is oddest about the column, and by how many standard deviations it is off,
-    `distance` and `p_value` how odd that is.  Where the column is flagged, `meaning` says what that
+    `distance` and `p` how odd that is.  Where the column is flagged, `meaning` says what that
     means in a word or two, and `advice` in sentences, with what to do.
     """
 
@@ -56,7 +56,7 @@ class NodeCheck(NamedTuple):
     n_outliers: float
     dispersion: float
     distance: float
-    p_value: float
+    p: float
     p_adjusted: float
     flagged: bool
     where: str
@@ -72,7 +72,7 @@ class PairCheck(NamedTuple):
     with a hurdle column, multiple correlations with its two parts.  They show how large a
     difference is; what is judged are residuals of each column, by the other column, by its square,
     and squared residuals by the other column.  `where` names what is farthest off, in standard
-    deviations; `distance`, 1 when the model is right, and `p_value` how odd that is.  Where the
+    deviations; `distance`, 1 when the model is right, and `p` how odd that is.  Where the
     pair is flagged, `meaning` and `advice` say what that means and what to do, and `about` names
     the end that it is about, if it is one.
     """
@@ -84,7 +84,7 @@ class PairCheck(NamedTuple):
     observed: float
     simulated: float
     distance: float
-    p_value: float
+    p: float
     p_adjusted: float
     flagged: bool
     where: str
@@ -133,7 +133,7 @@ class ModelCheck:
     refit: bool = True
 
     @property
-    def p_value(self) -> float:
+    def p(self) -> float:
         """Chance of a table that is as odd as this anywhere, when the model is right."""
         nodes = [node.p_adjusted for node in self.node_checks]
         return min([*nodes, *(pair.p_adjusted for pair in self.pair_checks)], default=1.0)

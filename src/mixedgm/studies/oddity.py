@@ -24,14 +24,14 @@ class Oddities:
     """How far k statistics of one table, in G groups, are from those of S simulated tables.
 
     `scaled` is observed minus simulated mean, in standard deviations of the simulation; `distance`
-    its root mean square over a group: about 1 when the model is right.  `p_value` is the chance of
+    its root mean square over a group: about 1 when the model is right.  `p` is the chance of
     a larger distance under the model, and `tail` the same by a formula that is smooth however few
     simulated tables there are.
     """
 
     scaled: Floats  # (k,)
     distance: Floats  # (G,)
-    p_value: Floats  # (G,)
+    p: Floats  # (G,)
     tail: Floats  # (G,)
     least: Floats  # (S,) smallest tail of every simulated table over all groups
 
@@ -59,7 +59,7 @@ def oddities(
     # Rounded like the simulated ones, so that equal tables are equal.
     observed = observed.astype(simulated.dtype).astype(np.float64)
     scaled, least = np.zeros(len(observed)), np.ones(len(simulated))
-    distance, p_value, tail = np.ones((3, n_groups))
+    distance, p, tail = np.ones((3, n_groups))
     # Groups side by side, as many as fit.
     per_chunk = max(1, cells_at_once // max(len(simulated), 1))
     first = 0
@@ -69,10 +69,10 @@ def oddities(
         cut, groups = slice(start[first], start[end]), slice(first, end)
         of_group = start[first:end] - start[first]
         parts = observed[cut], simulated[:, cut].astype(np.float64), of_group, floors[cut]
-        scaled[cut], distance[groups], p_value[groups], tail[groups], others = _judged(*parts)
+        scaled[cut], distance[groups], p[groups], tail[groups], others = _judged(*parts)
         least = np.minimum(least, others)
         first = end
-    return Oddities(scaled, distance, p_value, tail, least)
+    return Oddities(scaled, distance, p, tail, least)
 
 
 def _judged(
@@ -87,10 +87,10 @@ def _judged(
     square = np.add.reduceat(scaled**2, start, axis=1) / k
     tails = _tail(square, *_of_others(square), k, n - 1.0)
     beyond = np.count_nonzero(square[1:] * _TIE >= square[0], axis=0)
-    p_value = np.where(beyond >= _ENOUGH, (beyond + 1.0) / (n + 1.0), tails[0])
+    p = np.where(beyond >= _ENOUGH, (beyond + 1.0) / (n + 1.0), tails[0])
     expected = np.add.reduceat(variance[0] / divisor[0] ** 2, start) / k
     distance = np.sqrt(square[0] / np.where(expected < _HARDLY_VARIES, 1.0, expected))
-    return scaled[0], distance, p_value, tails[0], tails[1:].min(axis=1)
+    return scaled[0], distance, p, tails[0], tails[1:].min(axis=1)
 
 
 def _of_others(tables: Floats) -> tuple[Floats, Floats]:

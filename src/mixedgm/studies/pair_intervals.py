@@ -165,7 +165,10 @@ class PairReplicates:
         return np.asarray(step[row] * step[column])
 
     def _own_terms(self) -> list[tuple[int, str, str, str | None]]:
-        """Position, column, name and level of every term of a target (covariates have none)."""
+        """Position, column, name and level of every term of a target (covariates have none).
+
+        Levels without rows are left out: they have no estimate.
+        """
         schema, terms = self.fitted.schema, list[tuple[int, str, str, str | None]]()
         for node, column in enumerate(schema.nodes):
             names = schema.spans.kinds[node].term_names(column.level_names)
@@ -175,7 +178,7 @@ class PairReplicates:
             if node not in schema.covariates:
                 at = self.layout.node_terms_of(node).tolist()
                 terms += [(k, column.name, *label) for k, label in zip(at, labels, strict=True)]
-        return sorted(terms)
+        return sorted(term for term in terms if not np.isneginf(self.own_estimate[term[0]]))
 
 
 # -- intervals -------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,12 +14,15 @@ from mixedgm.model.layout import Floats
 from mixedgm.parameters import ensure, is_real
 from mixedgm.printable import few, number_of, quoted
 from mixedgm.table.assemble import Columns, frame
+from mixedgm.table.numbers import as_doubles
 
 __all__ = ["Pooled", "pool"]
 
 _ERRORS = {"se": ("se", "std_error", "std.error"), "variance": ("variance", "var")}
 """What the second of two numbers is, and what a frame may call it."""
 _NAMES = ("source", "target", "moderator", "source_level", "target_level", "moderator_level")
+_MOST = 1e150
+"""Beyond, squares of estimates and of errors overflow, and below its inverse they vanish."""
 _LEADING = ("name", "estimate", "se", "lower", "upper", "p", "missing_information")
 
 
@@ -41,7 +44,7 @@ class Pooled:
         Variance of the estimates between the tables.
     n_results : int
         Number of results.
-    dof_complete : float
+    df_complete : float
         Degrees of freedom that a table without gaps would have.
     level : float
         Of the intervals.
@@ -54,7 +57,7 @@ class Pooled:
     within: Floats
     between: Floats
     n_results: int
-    dof_complete: float
+    df_complete: float
     level: float
     library: str = "numpy"
 
@@ -74,12 +77,12 @@ class Pooled:
         return np.sqrt(self.variance)
 
     @property
-    def dof(self) -> Floats:
-        """Degrees of freedom (Rubin 1987; Barnard and Rubin 1999 where `dof_complete` is given)."""
+    def df(self) -> Floats:
+        """Degrees of freedom (Rubin 1987; Barnard and Rubin 1999 where `df_complete` is given)."""
         with np.errstate(divide="ignore", invalid="ignore"):
             share = np.where(self.variance > 0.0, self._added / self.variance, 0.0)
             by_results = (self.n_results - 1) / share**2
-            complete = self.dof_complete
+            complete = self.df_complete
             if not np.isfinite(complete):
                 return np.asarray(by_results)
             observed = (complete + 1.0) / (complete + 3.0) * complete * (1.0 - share)
@@ -94,7 +97,7 @@ class Pooled:
     @property
     def p(self) -> Floats:
         """Of the hypothesis that the parameter is zero, two-sided."""
-        return np.asarray(2.0 * stats.t.sf(np.abs(self.statistic), self.dof))
+        return np.asarray(2.0 * stats.t.sf(np.abs(self.statistic), self.df))
 
     @property
     def lower(self) -> Floats:
@@ -108,14 +111,14 @@ class Pooled:
 
     @property
     def _half(self) -> Floats:
-        return np.asarray(stats.t.isf(0.5 * (1.0 - self.level), self.dof) * self.se)
+        return np.asarray(stats.t.isf(0.5 * (1.0 - self.level), self.df) * self.se)
 
     @property
     def missing_information(self) -> Floats:
         """The share of the information about a parameter that gaps have taken."""
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = np.where(self._added > 0.0, self._added / self.within, 0.0)
-            few_results = np.where(self._added > 0.0, 2.0 / (self.dof + 3.0), 0.0)
+            few_results = np.where(self._added > 0.0, 2.0 / (self.df + 3.0), 0.0)
             share = (ratio + few_results) / (ratio + 1.0)
         return np.asarray(np.where(np.isinf(ratio), 1.0, share))
 
@@ -124,14 +127,14 @@ class Pooled:
     def frame(self) -> Any:
         """One row per parameter.
 
-        Columns: name, estimate, se, lower, upper, statistic, dof, p, missing_information.
+        Columns: name, estimate, se, lower, upper, statistic, df, p, missing_information.
         """
         return frame(self._columns, self.library)
 
     @property
     def _columns(self) -> Columns:
-        fields = ("estimate", "se", "lower", "upper", "statistic", "dof", "p")
-        named = [" - ".join(map(str, n)) if isinstance(n, tuple) else str(n) for n in self.names]
+        fields = ("estimate", "se", "lower", "upper", "statistic", "df", "p")
+        named = [_shown(name) for name in self.names]
         values = {field: getattr(self, field) for field in (*fields, "missing_information")}
         return {"name": named, **values}
 
@@ -140,8 +143,8 @@ class Pooled:
         columns = self._columns
         shown = {name: columns[name] for name in _LEADING}
         lines = [f"Rubin's rules; intervals of {self.level:.0%}"]
-        if np.isfinite(self.dof_complete):
-            lines.append(f"{self.dof_complete:g} degrees of freedom without gaps")
+        if np.isfinite(self.df_complete):
+            lines.append(f"{self.df_complete:g} degrees of freedom without gaps")
         title = f"{number_of(len(self.names), 'estimate')}, pooled over {self.n_results} tables"
         return title, shown, tuple(lines)
 
@@ -165,7 +168,7 @@ def pool(
     *,
     errors: str = "se",
     by: str | Sequence[str] | None = None,
-    dof_complete: float | None = None,
+    df_complete: float | None = None,
     level: float = 0.95,
 ) -> Pooled:
     """Combine the results of one analysis on several imputed tables by Rubin's rules.
@@ -177,7 +180,7 @@ def pool(
 
         - pairs ``(estimate, se)`` of numbers, arrays or pandas Series;
         - data frames with columns `estimate` and `se` (or `variance`), such as
-          ``edge_tests(...).edges()``;
+          ``edge_tests(...).parameters()``;
         - objects with `params`, and `bse` or `cov_params()`, as statsmodels returns.
 
         Where the results have names (those of a Series, of `by`, or the index of a pandas frame),
@@ -187,7 +190,7 @@ def pool(
     by : str or sequence of str, optional
         Columns of the data frames that name a parameter.  By default `source`, `target` and the
         like where a frame has them, as those of this package; else the index of a pandas frame.
-    dof_complete : float, optional
+    df_complete : float, optional
         Degrees of freedom that a table without gaps would have, such as rows minus parameters: with
         few rows, intervals are then wider (Barnard and Rubin 1999).  By default infinitely many.
     level : float
@@ -196,13 +199,14 @@ def pool(
     Returns
     -------
     Pooled
-        `estimate`, `se`, `dof`, `lower`, `upper`, `statistic`, `p` and `missing_information`, each
+        `estimate`, `se`, `df`, `lower`, `upper`, `statistic`, `p` and `missing_information`, each
         an array; `frame()` has them all.
 
     Raises
     ------
     ParameterError
-        With fewer than two results, or results that do not have the same parameters.
+        With fewer than two results, or results that do not have the same parameters; for
+        estimates that are not finite, and errors that are not finite and above zero.
 
     Notes
     -----
@@ -226,8 +230,8 @@ def pool(
     """
     ensure(errors in _ERRORS, "errors", "'se' or 'variance'", errors)
     ensure(is_real(level) and 0.0 < level < 1.0, "level", "a number in (0, 1)", level)
-    good = dof_complete is None or (is_real(dof_complete) and dof_complete > 0.0)
-    ensure(good, "dof_complete", "a positive number or None", dof_complete)
+    good = df_complete is None or (is_real(df_complete) and df_complete > 0.0)
+    ensure(good, "df_complete", "a positive number or None", df_complete)
     given = list(results) if isinstance(results, (list, tuple)) or _is_iterator(results) else []
     if len(given) < 2:
         raise ParameterError(
@@ -238,16 +242,17 @@ def pool(
     read = [_read(result, errors, columns, number) for number, result in enumerate(given)]
     names = read[0].names
     aligned = [_aligned(each, names, number) for number, each in enumerate(read)]
-    estimates, variances = (np.array(part) for part in zip(*aligned, strict=True))
-    if (variances < 0.0).any():
-        raise ParameterError("a variance is negative; errors= says what the second numbers are.")
+    estimates, spreads = (np.array(part) for part in zip(*aligned, strict=True))
+    _refuse_impossible(names, estimates, spreads)
+    squared = np.array([each.kind == "se" for each in read])[:, None]
+    variances = np.where(squared, spreads**2, spreads)
     return Pooled(
         names=names,
         estimate=estimates.mean(axis=0),
         within=variances.mean(axis=0),
         between=estimates.var(axis=0, ddof=1),
         n_results=len(given),
-        dof_complete=np.inf if dof_complete is None else float(dof_complete),
+        df_complete=np.inf if df_complete is None else float(df_complete),
         level=float(level),
         library=read[0].library,
     )
@@ -258,10 +263,34 @@ class _Result:
     """One result as plain values."""
 
     names: tuple[Hashable, ...]
-    named: bool
     estimate: Floats
-    variance: Floats
+    spread: Floats
+    kind: str
+    """What `spread` is: "se" or "variance"."""
     library: str = "numpy"
+
+
+def _refuse_impossible(names: tuple[Hashable, ...], estimates: Floats, spreads: Floats) -> None:
+    """Raise ParameterError that lists all numbers by which nothing can be pooled."""
+    wrong = [
+        f"{noun} {values[number, k]:g} of parameter {_shown(names[k])} in result {number}"
+        for noun, values, good in (
+            ("estimate", estimates, np.abs(estimates) < _MOST),
+            ("error", spreads, (spreads > 1.0 / _MOST) & (spreads < _MOST)),
+        )
+        for number, k in np.argwhere(~good).tolist()
+    ]
+    if wrong:
+        raise ParameterError(
+            f"{number_of(len(wrong), 'number')} cannot be pooled: {few(wrong, 10, str)}. Estimates "
+            f"must be finite, standard errors and variances above zero, all below {_MOST:g}. To "
+            "fix: leave out what has no estimate; errors= says whether the second numbers are "
+            "variances."
+        )
+
+
+def _shown(name: Hashable) -> str:
+    return " - ".join(map(str, name)) if isinstance(name, tuple) else str(name)
 
 
 def _is_iterator(results: Any) -> bool:
@@ -300,13 +329,12 @@ def _pair(estimate: Any, spread: Any, errors: str, number: int) -> _Result:
             f"result {number} has {values.size} estimates and {spreads.size} errors; there must be "
             "one for each, or a covariance matrix with errors='variance'."
         )
-    variance = spreads**2 if errors == "se" else spreads
-    return _Result(names or tuple(range(len(values))), named, values, variance, library)
+    return _Result(names or tuple(range(len(values))), values, spreads, errors, library)
 
 
 def _numbers(values: Any, number: int) -> Any:
     try:
-        return np.asarray(values, dtype=np.float64)
+        return as_doubles(values)
     except (TypeError, ValueError):
         raise ParameterError.must_be(f"result {number}", "numbers", values) from None
 
@@ -337,14 +365,14 @@ def _of_frame(result: Any, by: tuple[str, ...], number: int) -> _Result:
         names: tuple[Hashable, ...] = tuple(
             row[0] if len(chosen) == 1 else tuple(v for v in row if v is not None) for row in rows
         )
-        return _Result(names, True, pair.estimate, pair.variance, library)
+        return replace(pair, names=names, library=library)
     if hasattr(result, "index") and hasattr(result, "iloc"):
-        return _Result(tuple(result.index), True, pair.estimate, pair.variance, library)
-    return _Result(pair.names, False, pair.estimate, pair.variance, library)
+        return replace(pair, names=tuple(result.index), library=library)
+    return replace(pair, library=library)
 
 
 def _aligned(result: _Result, names: tuple[Hashable, ...], number: int) -> tuple[Floats, Floats]:
-    """Estimates and variances in the order of the names."""
+    """Return estimates and their spreads in the order of the names."""
     if len(set(result.names)) < len(result.names):
         raise ParameterError(
             f"two parameters of result {number} have the same name; by= names columns that tell "
@@ -358,4 +386,4 @@ def _aligned(result: _Result, names: tuple[Hashable, ...], number: int) -> tuple
             "one of them only. To fix: pool what all results have."
         )
     order = [at[name] for name in names]
-    return result.estimate[order], result.variance[order]
+    return result.estimate[order], result.spread[order]

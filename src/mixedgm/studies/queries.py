@@ -14,14 +14,16 @@ from mixedgm.model.layout import Floats
 from mixedgm.model.params import Params
 from mixedgm.parallel import RandomState, seeds
 from mixedgm.parameters import is_integer
-from mixedgm.printable import quoted
+from mixedgm.printable import number_of, quoted
 from mixedgm.studies.conditioned import asked_model, rows_at
 from mixedgm.studies.distribution import Distribution
 from mixedgm.studies.evidence import KnownValues, column_positions, read_columns
 from mixedgm.studies.joint_discrepancy import margin_notes, pair_notes
 from mixedgm.studies.means import Means
+from mixedgm.studies.observed import FEWEST, column_margin, difference_notes, matching, state_shares
 from mixedgm.table import decode
 from mixedgm.table.encode import Design
+from mixedgm.table.gaps import Gaps
 from mixedgm.table.naming import with_names
 from mixedgm.table.schema import Schema
 
@@ -44,6 +46,7 @@ __all__ = [
 
 GivenArg = Mapping[Any, Any] | None
 Answer = TypeVar("Answer")
+Compared = TypeVar("Compared", Distribution, Means)
 
 
 @dataclass(frozen=True)
@@ -123,8 +126,13 @@ def _moderated_densities(fitted: FittedModel, design: Design, how: How) -> Float
     return out
 
 
-def distribution_of(fitted: FittedModel, columns: Any, given: GivenArg, how: How) -> Distribution:
-    """Return the distribution of some columns, all others but the known ones averaged out."""
+def distribution_of(
+    fitted: FittedModel, columns: Any, given: GivenArg, how: How, table: Gaps | None = None
+) -> Distribution:
+    """Return the distribution of some columns, all others but the known ones averaged out.
+
+    Shares and means in the rows of a table that match are put beside it.
+    """
     from mixedgm.joint import marginal
 
     wanted = read_columns(fitted.schema, columns)
@@ -134,15 +142,37 @@ def distribution_of(fitted: FittedModel, columns: Any, given: GivenArg, how: How
     moments = how.ask(rest, marginal, *places, method=how.method, rng=how.rng)
     names = {column.name for column in wanted} | set(evidence.values)
     notes = (*margin_notes(fitted), *pair_notes(fitted, names))
-    return Distribution(wanted, evidence, moments, rest, how.entries, notes)
+    answer = Distribution(wanted, evidence, moments, rest, how.entries, notes)
+    if table is None:
+        return answer
+    rows = matching(table, evidence)
+    answer = replace(answer, observed=state_shares(rows, wanted, moments.prob.shape))
+    return _compared(answer, fitted, rows)
 
 
-def means_of(fitted: FittedModel, given: GivenArg, how: How) -> Means:
-    """Return means and level probabilities of all columns that are not known."""
+def means_of(fitted: FittedModel, given: GivenArg, how: How, table: Gaps | None = None) -> Means:
+    """Return means and level probabilities of all columns that are not known.
+
+    Those in the rows of a table that match are put beside them.
+    """
     evidence, rest = asked_model(fitted, given)
     parts = with_names(rest.schema, _moments, rest, how)
     notes = (*margin_notes(fitted), *_notes_of_given(fitted, evidence))
-    return Means(rest.schema, evidence, *parts, library=rest.library, warnings=notes)
+    answer = Means(rest.schema, evidence, *parts, library=rest.library, warnings=notes)
+    if table is None:
+        return answer
+    rows = matching(table, evidence)
+    margins = {column.name: column_margin(rows, column) for column in rest.schema.columns}
+    return _compared(replace(answer, observed=margins), fitted, rows)
+
+
+def _compared(answer: Compared, fitted: FittedModel, rows: Gaps) -> Compared:
+    """The same with a note about the rows that match, where there is one."""
+    notes: tuple[str, ...] = difference_notes(fitted, answer.given, answer.comparisons())
+    if rows.total_weight < FEWEST:
+        match = number_of(rows.n_rows, "row of the table matches", "rows of the table match")
+        notes = (f"{match}, too few to compare",)
+    return replace(answer, warnings=(*answer.warnings, *notes))
 
 
 def _notes_of_given(fitted: FittedModel, evidence: KnownValues) -> tuple[str, ...]:

@@ -123,8 +123,7 @@ def _estimated(plan: _Plan, rng: np.random.Generator) -> FittedModel:
     if shrunken:
         goal: AtLam | Unpenalised = AtLam(lam, recipe)
     else:
-        n_groups = incomplete.at(fitted.params)[1].layout.n_groups
-        goal = Unpenalised(np.arange(n_groups), plan.options.max_iter)
+        goal = Unpenalised(None, plan.options.max_iter)
     tol = ROUGH / np.sqrt(gaps.total_weight)
     ends = incomplete.settle(goal, fitted.params, tol=tol, most=_MOST_ROUNDS)
     margins = table_margins(ends.task) if fitted.margins is not None else None

@@ -22,12 +22,12 @@ from mixedgm.options import Options
 from mixedgm.path.candidates import solve_among_all
 from mixedgm.path.recipe import Lam, Recipe, by_conditionals
 from mixedgm.path.refits import refit_of_resample, too_dense
-from mixedgm.path.rounds import FEWEST, ROUGH, Incomplete, Unpenalised
+from mixedgm.path.rounds import FEWEST, ROUGH, Incomplete, Settled, Unpenalised
 from mixedgm.path.task import Reference, Task, prepare
 from mixedgm.solve.loop import Account, Solver
 from mixedgm.solve.neighbour import Chord, Neighbour, neighbour_of
 from mixedgm.solve.working_set import Solution, Start, solve
-from mixedgm.studies.held_graph import HeldGraph, groups_of
+from mixedgm.studies.held_graph import HeldGraph
 from mixedgm.table.encode import Design
 from mixedgm.table.gaps import Gaps
 
@@ -121,33 +121,30 @@ class ResamplingPlan:
         return neighbour_of(problem, self.options.solver_object, theta)
 
     @cached_property
-    def free(self) -> NDArray[np.bool_]:
-        """Groups of the whole table that the model has, and without a ridge."""
+    def settled(self) -> Ints:
+        """Edges (triples) that the model has, and without a ridge."""
         layout, nodes = self.whole.layout, self.whole.schema.nodes
-        held = {frozenset(pair) for pair in self.ridge}
-        free = layout.group_norms(self.whole.theta_of(self.params)) > 0.0
-        for g in np.flatnonzero(free).tolist():
-            u, v = layout.pairs[g].tolist()
-            free[g] = frozenset((nodes[u].name, nodes[v].name)) not in held
-        return free
+        with_ridge = {frozenset(pair) for pair in self.ridge}
+        edges = layout.triples[layout.active(self.whole.theta_of(self.params))]
+        names = (frozenset((nodes[u].name, nodes[v].name)) for u, v, _ in edges.tolist())
+        return np.asarray(edges[np.array([pair not in with_ridge for pair in names], dtype=bool)])
 
     @cached_property
     def alone(self) -> Params:
         """The whole table's columns without edges: biases are logarithms of frequencies."""
         return self.whole.params(self.whole.smooth.null())
 
-    def start(self, task: Task, params: Params, whole: Task | None = None) -> Floats:
+    def start(self, task: Task, params: Params) -> Floats:
         """Parameters of the whole table, own terms moved as the frequencies of values have moved.
 
         Curvature at a rare level is as variable as its frequency.  The logarithm takes account of
         the whole change at once, where Newton steps would need several.
         """
         theta = task.theta_of(params)
-        if task.layout.extends((whole or self.whole).layout):
-            bias, precisions = task.layout.biases, task.layout.positive[task.layout.n_gaussian :]
-            null, alone, before = task.smooth.null(), task.theta_of(self.alone), theta[precisions]
-            theta[bias] += null[bias] - alone[bias]
-            theta[precisions] = before * null[precisions] / alone[precisions]
+        bias, precisions = task.layout.biases, task.layout.positive[task.layout.n_gaussian :]
+        null, alone, before = task.smooth.null(), task.theta_of(self.alone), theta[precisions]
+        theta[bias] += null[bias] - alone[bias]
+        theta[precisions] = before * null[precisions] / alone[precisions]
         return theta
 
     @property
@@ -160,7 +157,7 @@ class ResamplingPlan:
         """What is drawn from."""
         return self.design if self.gaps is None else self.gaps
 
-    def completed(self, gaps: Gaps) -> Design:
+    def completed(self, gaps: Gaps) -> Settled:
         """A resample with gaps, completed by what it says itself, starting from the whole table.
 
         The model that completes it is as dense as any that is looked for: the graph that is held,
@@ -169,10 +166,10 @@ class ResamplingPlan:
         recipe = by_conditionals(self.recipe)
         incomplete = Incomplete.of(gaps, recipe, self.reference, n_draws=FEWEST)
         if self.held is None:
-            return incomplete.weak(self.pairwise, most=_ROUNDS).design
-        goal = Unpenalised(groups_of(self.whole_by_pairs.layout, self.held.ends))
+            return incomplete.weak(self.pairwise, most=_ROUNDS)
+        goal = Unpenalised(self.held.edges)
         tol = ROUGH / np.sqrt(gaps.total_weight)
-        return incomplete.settle(goal, self.held.params, tol=tol, most=_ROUNDS).design
+        return incomplete.settle(goal, self.held.params, tol=tol, most=_ROUNDS)
 
     @property
     def pairwise(self) -> Params:
@@ -248,7 +245,7 @@ def resample(plan: ResamplingPlan, task: tuple[Seed, float]) -> Record:
     """
     seed, share = task
     drawn = plan.draw(seed, share)
-    design = plan.completed(drawn) if isinstance(drawn, Gaps) else drawn
+    design = plan.completed(drawn).design if isinstance(drawn, Gaps) else drawn
     if isinstance(drawn, Gaps) and plan.chooses:
         options = replace(plan.options, random_state=_own_seed(seed))
         fitted = fit_gaps(drawn, options, reference=plan.reference, start=plan.pairwise)
@@ -264,7 +261,7 @@ def pair_record(plan: ResamplingPlan, design: Design) -> Record:
     whole, declared = plan.whole_by_pairs, plan.declared
     reference = replace(plan.reference, layout=whole.layout)
     task = replace(prepare(design, by_conditionals(plan.recipe), reference), row=design.row)
-    theta = plan.start(task, plan.held.params, whole)
+    theta = plan.start(task, plan.held.params)
     task = replace(task, solver=plan.solver_by_pairs)
     return plan.held.record(task, whole, theta, declared)
 
@@ -336,10 +333,8 @@ def _refitted(plan: ResamplingPlan, task: Task, solution: Solution) -> Solution:
     start, tol, max_iter = Start(theta, solution.evaluation), options.tol, options.max_iter
     if too_dense(task, groups):
         return solution
-    loose = np.flatnonzero(~plan.free)  # and groups that only the resample has
-    loose = np.concatenate([loose, np.arange(len(plan.free), layout.n_groups)])
-    refit = refit_of_resample(task, plan.whole, groups, loose, start, tol=tol, max_iter=max_iter)
-    return refit.solution
+    known = task, plan.whole, groups, plan.settled
+    return refit_of_resample(*known, start, tol=tol, max_iter=max_iter).solution
 
 
 def _record(plan: ResamplingPlan, params: Params, scales: Floats, lam: Lam, end: Account) -> Record:

@@ -44,6 +44,8 @@ from mixedgm.table.column_checks import (
     order_findings,
     shape_findings,
     shape_of,
+    short_finding,
+    short_values,
     spread_finding,
     text_finding,
 )
@@ -52,16 +54,22 @@ from mixedgm.table.dependence import (
     FEWEST_ROWS,
     MOST_VALUES,
     Sample,
-    SampledNames,
-    WholeColumns,
     dependence_findings,
-    sample_rows,
+    mid_ranks,
+    sample_positions,
 )
 from mixedgm.table.effort import effort
 from mixedgm.table.missing import Missing, check_missing, present_rows, read_weights
 from mixedgm.table.numbers import ArrayNumbers, Numbers
-from mixedgm.table.read import Frame, as_frame
+from mixedgm.table.read import Frame, as_frame, with_weights
 from mixedgm.table.schema import Column, Kind, LeftOut, Level, Role, Schema, described, types_line
+from mixedgm.table.structural_gaps import (
+    StructuralGap,
+    gap_counts,
+    gap_findings,
+    named_pairs,
+    structural_gaps,
+)
 from mixedgm.table.values import Factor, Values, read_values
 
 __all__ = [
@@ -78,14 +86,17 @@ __all__ = [
 ]
 
 Declared = str | Ordinal | Count
-TypesArg = Mapping[Any, Declared] | Sequence[Declared | None] | Schema | None
+TypesArg = Mapping[Any, Declared] | Sequence[Declared | None] | Schema | str | None
 TransformArg = Mapping[Any, str | None] | str | None
 MissingArg = Literal["error", "drop", "model"]
+PairsArg = Sequence[tuple[Any, Any]] | None
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 # Name of a transform -> whether values come back from beyond the range of the data.
 _TRANSFORMS = {"nonparanormal": False, "nonparanormal-extrapolated": True}
+KINDS_OF_FEW_VALUES: tuple[Kind, ...] = ("ordinal", "categorical", "continuous")
+"""Of all numbers with few values, by one word in `types`."""
 _KINDS_WANTED = (
     "'continuous', 'hurdle', 'ordinal', 'count' or 'categorical', "
     "or mg.Ordinal(...) or mg.Count(...)"
@@ -149,6 +160,7 @@ def check_table(
     covariates: Sequence[Any] | str | None = None,
     missing: MissingArg = "error",
     sample_weight: ArrayLike | None = None,
+    forbid: PairsArg = None,
 ) -> Checked:
     """Look at a table and collect everything that is wrong or worth knowing.
 
@@ -156,19 +168,22 @@ def check_table(
     ----------
     X : data frame, 2-D array or path
         The table; or one in parts, as for `MixedGraphicalModel.fit`.
-    types : mapping, sequence or Schema, optional
+    types : mapping, sequence, Schema or str, optional
         Kinds that override inference: "continuous", "hurdle" (a number with a spike at zero),
         "ordinal", "count" or "categorical" by column, or `Ordinal` and `Count` with options; a
         schema, such as that of another checked table, gives the kinds of its columns and their
-        levels.
+        levels. ``types="ordinal"`` ("categorical", "continuous") is for all numbers with 3 to 10
+        distinct values.
     transforms : "nonparanormal" or mapping, optional
         For all continuous columns, or by column.
     covariates : sequence of names, optional
         Columns that predict but are not predicted.
     missing : {"error", "drop", "model"}
         What to do about missing values: refuse them, drop their rows, or model them.
-    sample_weight : array of shape (n,), optional
-        Frequencies of the rows.
+    sample_weight : array of shape (n,) or str, optional
+        Frequencies of the rows, or the name of their column.
+    forbid : list of pairs of names, optional
+        Pairs that have no edge. A column may then be missing where the other has certain values.
 
     Returns
     -------
@@ -191,6 +206,7 @@ def check_table(
         "covariates": covariates,
         "missing": missing,
         "sample_weight": sample_weight,
+        "forbid": forbid,
     }
     reader = parts_of(X)
     return check_whole(X, **how) if reader is None else check_parts(reader, **how)
@@ -204,11 +220,12 @@ def check_whole(
     covariates: Sequence[Any] | str | None = None,
     missing: MissingArg = "error",
     sample_weight: ArrayLike | None = None,
+    forbid: PairsArg = None,
 ) -> Checked:
     """Check a table whose rows are all in memory; see `check_table`."""
     if missing not in get_args(MissingArg):
         raise ParameterError.must_be("missing", "'error', 'drop' or 'model'", missing)
-    frame = as_frame(X)
+    frame, sample_weight = with_weights(as_frame(X), sample_weight)
     findings = size_findings(frame, minimum=2)
     options, option_findings = resolve_options(frame, types, transforms, covariates)
     weights, weight_findings = read_weights(sample_weight, frame.n_rows)
@@ -226,11 +243,11 @@ def check_whole(
         gap = check_missing(
             columns.gaps(), weights, missing, learning=True, covariates=options.covariates
         )
-    findings += gap.findings
     if frame.n_rows > 1 and (weights is None or np.count_nonzero(weights) > 1):
         columns.decide(gap.empty)
         columns.compare_complete(gap)
         columns.look_for_dependence(gap.leave_out)
+    findings += columns.gap_findings(gap, missing, forbid)
     if columns.left_out and not columns.values:
         names = [column.name for column in columns.left_out]
         what = f"no column is left to model: {few(names)} left out"
@@ -316,6 +333,7 @@ class ColumnOptions:
     covariates: frozenset[str]
     declared: Mapping[str, Column] = field(default_factory=dict)  # by a schema, with all values
     left_out: Mapping[str, str] = field(default_factory=dict)  # by a schema as `types`, and why
+    short: Kind | None = None  # the kind of all columns with few values that are numbers
 
     def transformed(self, name: str) -> bool:
         """Return whether a continuous column is to be transformed."""
@@ -372,13 +390,15 @@ def resolve_options(
     declared = {c.name: c for c in known.columns if c.is_discrete and c.name in kinds}
     for_all = transforms if isinstance(transforms, str) and transforms in _TRANSFORMS else None
     left_out = {each.name: each.reason for each in known.left_out if each.name in frame.positions}
-    return ColumnOptions(kinds, wishes, by_column, for_all, roles, declared, left_out), findings
+    short = types if isinstance(types, str) and types in KINDS_OF_FEW_VALUES else None
+    by_schema = declared, left_out, short
+    return ColumnOptions(kinds, wishes, by_column, for_all, roles, *by_schema), findings
 
 
 def _type_items(
     frame: Frame, types: TypesArg, findings: list[Finding]
 ) -> list[tuple[object, object]]:
-    if types is None:
+    if types is None or (isinstance(types, str) and types in KINDS_OF_FEW_VALUES):
         return []
     if isinstance(types, Schema):
         return [(column.name, declaration(column)) for column in types.columns]
@@ -387,7 +407,10 @@ def _type_items(
     listed = isinstance(types, Collection) and not isinstance(types, str)
     if not listed or len(types) != len(frame.names):
         got = f"{len(types)} entries" if listed else quoted(types)
-        wanted = f"a dictionary by column, a schema, or a list of {len(frame.names)} kinds"
+        wanted = (
+            f"a dictionary by column, a schema, a list of {len(frame.names)} kinds, or 'ordinal', "
+            "'categorical' or 'continuous' for all numbers with 3 to 10 distinct values"
+        )
         findings.append(Finding(None, f"types must be {wanted}. Got {got} instead", ""))
         return []
     return [(name, kind) for name, kind in zip(frame.names, types, strict=True) if kind is not None]
@@ -425,6 +448,7 @@ class Inspection:
         self.schema: list[Column] = []
         self.left_out: list[LeftOut] = []
         self.shapes: list[Shape] = []
+        self.short: dict[str, Floats] = {}  # few values of numbers that nothing is said about
 
     def read(self) -> None:
         """Find the family of each column, and the codes of those that have levels."""
@@ -513,6 +537,8 @@ class Inspection:
             self.findings += findings
             if not _has_error(findings):
                 self.schema.append(self._column(values, kind))
+        about_short = short_finding(self.short)
+        self.findings += [] if about_short is None else [about_short]
 
     def _level_findings(self, name: str) -> list[Finding]:
         factor, wish = self.factors[name], self.options.wishes.get(name)
@@ -542,7 +568,12 @@ class Inspection:
         if finding is not None:
             findings.append(finding)
             return declared or "continuous"
-        kind, finding = (declared, None) if declared else kind_of_numbers(values, numbers)
+        short = None if declared else short_values(numbers)
+        if short is not None:
+            kind = self.options.short or "continuous"
+            self.short |= {} if self.options.short else {name: short}
+        else:
+            kind, finding = (declared, None) if declared else kind_of_numbers(values, numbers)
         if kind == "count":
             findings += self._set_counts(values, numbers)
         elif KINDS[kind].has_spike:
@@ -552,7 +583,8 @@ class Inspection:
         elif KINDS[kind].has_levels:
             self._set_factor(values)
         elif not self.options.transformed(name):
-            if name not in self.options.transforms:  # None there: the user wants no transform
+            # None in transforms: the user wants no transform.
+            if name not in self.options.transforms and short is None:
                 shape = shape_of(name, numbers, settled=bool(declared or finding))
                 self.shapes += [] if shape is None else [shape]
             finding = closeness_finding(name, numbers) or finding  # ranks need no precision
@@ -614,40 +646,83 @@ class Inspection:
 
     def look_for_dependence(self, leave_out: tuple[str, ...]) -> None:
         """Find columns that follow from others."""
-        n_rows = self.frame.n_rows
-        rows = np.arange(n_rows) if self.present is None else np.flatnonzero(self.present)
-        if n_rows < FEWEST_ROWS or len(rows) < FEWEST_ROWS:
+        rows = np.arange(self.frame.n_rows)
+        rows = rows if self.present is None else rows[self.present]
+        if len(rows) < FEWEST_ROWS:
             return
-        some = sample_rows(rows, len(self.schema))
-        whole = slice(None) if self.present is None else self.present
+        some = rows[sample_positions(len(rows), len(self.schema))]
+        numeric, discrete = self._compared()
 
-        numeric = {each.name: each for each in self.schema if each.node_kind.is_numeric}
-
-        def numbers(name: str) -> Floats:
-            if numeric[name].is_discrete:
-                codes = self.factors[name].codes
-                return np.where(codes < 0, np.nan, numeric[name].own_scores[codes])
-            values = self.values[name].numbers()
+        def numbers(column: Column) -> Floats:
+            if column.is_discrete:
+                codes = self.factors[column.name].codes
+                return np.where(codes < 0, np.nan, column.own_scores[codes])
+            values = self.values[column.name].numbers()
             # Through a transform, the model sees ranks only.
-            return _ranks(values) if self.options.transformed(name) else values
+            return mid_ranks(values) if self.options.transformed(column.name) else values
 
-        discrete = [
-            each.name
-            for each in self.schema
-            if each.is_discrete and (each.name not in numeric or each.n_values <= MOST_VALUES)
-        ]
-        n_levels = {name: len(self.factors[name].levels) for name in discrete}
         sample = Sample(
-            {name: numbers(name)[some] for name in numeric},
+            {name: numbers(column)[some] for name, column in numeric.items()},
             {name: self.factors[name].codes[some] for name in discrete},
-            n_levels,
+            discrete,
             leave_out,
+            self._undeclared(),
         )
-        every = WholeColumns(
-            lambda name: numbers(name)[whole], lambda name: self.factors[name].codes[whole]
-        )
-        names = SampledNames(list(numeric), list(discrete))
-        self.findings += dependence_findings(names, sample, every, n_levels)
+        self.findings += dependence_findings(sample)
+
+    def gap_findings(self, gap: Missing, missing: str, forbid: PairsArg) -> list[Finding]:
+        """Return findings about missing values, those that another column decides about last."""
+        if not gap.gaps:
+            return gap.all_findings()
+        told = named_pairs(forbid)
+        found = [each for each in self._structural_gaps() if each.pair not in told]
+        fills = {each.column: self._fill(each.column) for each in found}
+        structural = gap_findings(found, fills, self.frame.library, missing)
+        return [*gap.all_findings(fills), *structural]
+
+    def _structural_gaps(self) -> list[StructuralGap]:
+        """Find columns that are missing where another has certain values."""
+        rows = np.arange(self.frame.n_rows)
+        rows = rows if self.present is None else rows[self.present]
+        levels = self._few_levels()
+
+        def raw(name: str) -> NDArray[Any]:
+            return self.factors[name].codes if name in levels else self.values[name].numbers()
+
+        def counts(by: str, column: str, marks: Sequence[Any] | None) -> NDArray[np.int64]:
+            size = len(levels[by]) if marks is None else len(marks) + 1
+            values = raw(column)[rows]
+            gap = values < 0 if column in levels else np.isnan(values)
+            return gap_counts(raw(by)[rows], marks, size, gap)
+
+        some = rows[sample_positions(len(rows), len(self.schema))]
+        return structural_gaps({c.name: raw(c.name)[some] for c in self.schema}, levels, counts)
+
+    def _few_levels(self) -> dict[str, tuple[Level, ...]]:
+        """Return the levels of columns with few; those of others are compared as numbers."""
+        few_values = (c for c in self.schema if c.has_levels or c.n_values <= MOST_VALUES)
+        return {c.name: self.factors[c.name].levels for c in few_values if c.is_discrete}
+
+    def _fill(self, name: str) -> str:
+        """Return what could stand in the gaps of a column: "level", "zero" or nothing."""
+        column = next(each for each in self.schema if each.name == name)
+        if column.is_discrete:
+            return "level"
+        numbers = self._numbers(self.values[name])
+        # Five values besides zero are what a hurdle column needs.
+        return "" if numbers.share(0.0) or numbers.distinct(4) is not None else "zero"
+
+    def _compared(self) -> tuple[dict[str, Column], dict[str, int]]:
+        """Return columns that are compared as numbers, and numbers of levels of those with few."""
+        numeric = {each.name: each for each in self.schema if each.node_kind.is_numeric}
+        few_values = (c for c in self.schema if c.name not in numeric or c.n_values <= MOST_VALUES)
+        discrete = {c.name: len(self.factors[c.name].levels) for c in few_values if c.is_discrete}
+        return numeric, discrete
+
+    def _undeclared(self) -> list[str]:
+        """Return continuous columns that are so by inference, and are not transformed."""
+        names = [c.name for c in self.schema if c.kind == "continuous"]
+        return [n for n in names if n not in self.options.kinds and not self.options.transformed(n)]
 
     def _column(self, values: Values, kind: Kind) -> Column:
         name = values.name
@@ -671,12 +746,3 @@ class Inspection:
 
 def _has_error(findings: Iterable[Finding]) -> bool:
     return any(finding.severity == "error" for finding in findings)
-
-
-def _ranks(numbers: Floats) -> Floats:
-    """Return mid-ranks, NaN where a value is missing."""
-    distinct, where, counts = np.unique(
-        numbers, return_inverse=True, return_counts=True, equal_nan=True
-    )
-    ranks = np.cumsum(counts) - counts / 2
-    return np.where(np.isnan(numbers), np.nan, ranks[where])

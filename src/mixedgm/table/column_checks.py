@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -37,6 +37,8 @@ __all__ = [
     "order_findings",
     "shape_findings",
     "shape_of",
+    "short_finding",
+    "short_values",
     "size_finding",
     "spread_finding",
     "text_finding",
@@ -67,7 +69,10 @@ _HEAVY = 4.0  # excess kurtosis; that of Laplace's distribution is 3
 _SPIKE, _BOUND = 0.10, 0.05
 _MOSTLY = 0.50
 _COUNT_SKEW = 0.3  # of counts with a mean of 11
+_LARGE = 30.0  # the mean from which on a count is as good as a number
 _MOST = 5  # columns named in one note
+_MOST_IN_LINE = 20  # columns in a line to paste
+_LONGEST_LINE = 1200  # characters
 
 
 # -- kinds -----------------------------------------------------------------------------------------
@@ -135,26 +140,84 @@ _REMEDIES = {
 def kind_of_numbers(values: Values, numbers: Numbers | Floats) -> tuple[Kind, Finding | None]:
     """Return the inferred kind of a numeric column, with a warning where it could be either.
 
-    Two distinct whole numbers are categorical. Everything else is continuous; three to ten distinct
-    whole numbers, or two numbers that are not whole, get a warning with the lines that change it.
-    `numbers` are the column's values without missing ones.
+    Two distinct whole numbers are categorical. Everything else is continuous; two numbers that are
+    not whole get a warning with the lines that change it, and `short_values` are left to
+    `short_finding`. `numbers` are the column's values without missing ones.
     """
-    distinct = as_numbers(numbers).distinct(_FEW_DISTINCT)
+    distinct = as_numbers(numbers).distinct(2)
     if distinct is None or len(distinct) < 2:
         return "continuous", None
-    whole = bool((distinct == np.floor(distinct)).all())
-    if len(distinct) == 2 and whole:
+    if bool((distinct == np.floor(distinct)).all()):
         return "categorical", None
-    if len(distinct) > 2 and not whole:
-        return "continuous", None
     shown = ", ".join(f"{value:.15g}" for value in distinct)
-    what = f"its {len(distinct)} distinct values {shown} are taken as continuous"
+    what = f"its 2 distinct values {shown} are taken as continuous"
     keep = f"({types_line(values.name, 'continuous')} keeps it and silences this warning)"
-    line = types_line(values.name, "categorical")
-    if whole:
-        ordinal = types_line(values.name, "ordinal")
-        line = f"{ordinal} if their order has a meaning, {line} if they are codes"
-    return "continuous", Finding(values.name, what, f"{line} {keep}", "warning")
+    remedy = f"{types_line(values.name, 'categorical')} {keep}"
+    return "continuous", Finding(values.name, what, remedy, "warning")
+
+
+def short_values(numbers: Numbers | Floats) -> Floats | None:
+    """Return the values of a column with three to ten, whole or in equal steps; else None.
+
+    Numbers that are not whole need ten rows for each value. Zeros that are more than half of the
+    rows are a spike, not a level, where the others are amounts.
+
+    Examples
+    --------
+    >>> short_values(np.repeat([0.0, 0.5, 1.0], 20)).tolist()
+    [0.0, 0.5, 1.0]
+    """
+    numbers = as_numbers(numbers)
+    distinct = numbers.distinct(_FEW_DISTINCT)
+    if distinct is None or len(distinct) < 3 or _inflated(numbers):
+        return None
+    if bool((distinct == np.floor(distinct)).all()):
+        return distinct
+    steps = np.diff(distinct)
+    equal = numbers.count >= 10 * len(distinct) and np.allclose(steps, steps[0], rtol=1e-6)
+    return distinct if equal else None
+
+
+def _inflated(numbers: Numbers) -> bool:
+    """Return whether most values are zero, far more than the others suggest.
+
+    Others with a mean of 2 would go with 20 % of zeros in a Poisson distribution.
+    """
+    zeros = numbers.share(0.0)
+    several = numbers.distinct(_FEWEST_AMOUNTS) is None
+    return several and _MOSTLY < zeros < 1.0 and abs(numbers.mean) >= 2.0 * (1.0 - zeros)
+
+
+def short_finding(short: Mapping[str, Floats]) -> Finding | None:
+    """Return one warning about all columns with few values that are taken as numbers."""
+    if not short:
+        return None
+    names = list(short)
+    if len(names) == 1:
+        shown = ", ".join(f"{value:.15g}" for value in short[names[0]])
+        what = f"its {len(short[names[0]])} distinct values {shown} are taken as continuous"
+        ordinal, categorical = (types_line(names, kind) for kind in ("ordinal", "categorical"))
+        remedy = (
+            f"{ordinal} if their order has a meaning, {categorical} if they are codes "
+            f"({types_line(names, 'continuous')} keeps it and silences this warning)"
+        )
+        return Finding(names[0], what, remedy, "warning")
+    listed = few(list(short.items()), _MOST, lambda each: f"{quoted(each[0])} ({_span(each[1])})")
+    what = f"{len(names):,} columns with 3 to 10 distinct values are taken as continuous: {listed}"
+    line, short_line = types_line(names, "ordinal"), 'types="ordinal"'
+    line = f"{line} (in short {short_line})" if len(line) <= _LONGEST_LINE else short_line
+    remedy = (
+        f'{line} if the order of their values has a meaning, "categorical" for those that are '
+        'codes; types="continuous" keeps all of them and silences this warning'
+    )
+    return Finding(None, what, remedy, "warning")
+
+
+def _span(values: Floats) -> str:
+    """Return "1 to 5", or all values where they have gaps."""
+    if len(values) > 3 and values[-1] - values[0] == len(values) - 1:
+        return f"{values[0]:.15g} to {values[-1]:.15g}"
+    return ", ".join(f"{value:.15g}" for value in values)
 
 
 # -- ordinal levels and counts ---------------------------------------------------------------------
@@ -454,7 +517,7 @@ def infinite_finding(name: str, numbers: Numbers | Floats) -> Finding | None:
     count = as_numbers(numbers).n_infinite
     if not count:
         return None
-    what = f"{number_of(count, 'infinite value')} (inf or -inf)"
+    what = f"{number_of(count, 'infinite value')} (inf, -inf or beyond 1.8e308)"
     return Finding(name, what, "replace them by finite or missing values")
 
 
@@ -547,8 +610,8 @@ class Shape:
     at_bound: str  # "smallest" or "largest" when the common value is that, else empty
     n_distinct: int  # of a sample when there are many
     n_rows: int
-    settled: bool = False  # whether few distinct values are known to be meant as numbers, or not
-    largest_count: int | None = None  # where they look like counts
+    advised: Kind = "continuous"  # by its values: "hurdle", "count" or "ordinal", if another kind
+    largest: float = np.inf
 
 
 def shape_of(name: str, numbers: Numbers | Floats, *, settled: bool = False) -> Shape | None:
@@ -575,28 +638,37 @@ def shape_of(name: str, numbers: Numbers | Floats, *, settled: bool = False) -> 
     if shares[common] <= _SPIKE:
         common = max((low, high), key=shares.__getitem__)
     bound = {low: "smallest", high: "largest"}.get(common, "")
-    largest = None
-    if not settled and n_distinct > _FEW_DISTINCT and skewness > _COUNT_SKEW and low in (0.0, 1.0):
-        largest = int(high) if numbers.dense_whole() else None
+    advised = "continuous" if settled else _advised(numbers, n_distinct, skewness)
     spike = common, shares[common], bound
-    return Shape(name, skewness, kurtosis - 3, *spike, n_distinct, n_rows, settled, largest)
+    return Shape(name, skewness, kurtosis - 3, *spike, n_distinct, n_rows, advised, high)
+
+
+def _advised(numbers: Numbers, n_distinct: int, skewness: float) -> Kind:
+    """Return the kind that the values suggest, apart from how other columns follow them."""
+    zeros = numbers.share(0.0)
+    if _inflated(numbers) or (zeros > _MOSTLY and n_distinct > _FEW):
+        return "hurdle"
+    begins = numbers.low in (0.0, 1.0) and numbers.mean <= _LARGE and skewness > _COUNT_SKEW
+    if n_distinct > _FEW_DISTINCT and begins and numbers.dense_whole():
+        return "count"
+    if 2 < n_distinct <= _FEW and numbers.count >= 10 * n_distinct:
+        return "ordinal"
+    return "hurdle" if zeros >= _SPIKE and n_distinct > _FEW else "continuous"
 
 
 def shape_findings(shapes: Sequence[Shape]) -> list[Finding]:
-    """Return at most six notes: skew, heavy tails, zeros, common values, few values, counts.
+    """Return at most six notes: skew, heavy tails, common values, and kinds that fit better.
 
     Each lists the columns without a transform that it is about, the worst first.
     """
-    skewed = [s for s in shapes if abs(s.skewness) > _SKEWED]
-    heavy = [s for s in shapes if s.excess_kurtosis > _HEAVY and abs(s.skewness) <= _SKEWED]
-    piled = [s for s in shapes if s.share > (_BOUND if s.at_bound else _SPIKE)]
+    spiked, counts, rounded, plain = (
+        [s for s in shapes if s.advised == kind]
+        for kind in ("hurdle", "count", "ordinal", "continuous")
+    )
+    skewed = [s for s in plain if abs(s.skewness) > _SKEWED]
+    heavy = [s for s in plain if s.excess_kurtosis > _HEAVY and abs(s.skewness) <= _SKEWED]
+    piled = [s for s in plain if s.share > (_BOUND if s.at_bound else _SPIKE)]
     piled = [s for s in piled if s.n_distinct > _FEW]
-    spiked = [s for s in piled if s.common == 0.0 and s.share >= _SPIKE and not s.largest_count]
-    piled = [s for s in piled if s not in spiked]
-    rounded = [s for s in shapes if not s.settled and 2 < s.n_distinct <= _FEW]
-    counts = [s for s in shapes if s.largest_count is not None]
-    rounded = [s for s in rounded if s.largest_count is None]
-    rounded = [s for s in rounded if s.n_rows >= 10 * s.n_distinct]
     notes = (
         _note(
             sorted(skewed, key=lambda s: -abs(s.skewness)),
@@ -614,9 +686,8 @@ def shape_findings(shapes: Sequence[Shape]) -> list[Finding]:
         _note(
             sorted(spiked, key=lambda s: -s.share),
             ("has a spike at zero", "have a spike at zero"),
-            lambda s: f"{s.share:.0%} of the rows",
-            f"{types_line([s.name for s in spiked[:_MOST]], 'hurdle')} models whether it is zero, "
-            "and how much it is where it is not",
+            lambda s: f"{min(s.share, 0.99):.0%} of the rows",
+            f"{_kinds_line(spiked)} models whether it is zero, and how much it is where it is not",
             strong=any(s.share > _MOSTLY for s in spiked),
         ),
         _note(
@@ -634,13 +705,13 @@ def shape_findings(shapes: Sequence[Shape]) -> list[Finding]:
             sorted(rounded, key=lambda s: s.n_distinct),
             ("has few distinct values for a number", "have few distinct values for numbers"),
             lambda s: f"{s.n_distinct} in {s.n_rows:,} rows",
-            ", ".join(types_line(s.name, "categorical") for s in rounded[:1]),
+            f'{_kinds_line(rounded)}, or "categorical" if they are codes',
         ),
         _note(
             counts,
             ("looks like a count", "look like counts"),
-            lambda s: f"whole numbers up to {s.largest_count:,}",
-            types_line([s.name for s in counts[:_MOST]], "count"),
+            lambda s: f"whole numbers up to {s.largest:,.0f}",
+            _kinds_line(counts),
         ),
     )
     return [note for note in notes if note is not None]
@@ -663,6 +734,12 @@ def _note(
     listed = few(shapes, _MOST, lambda shape: f"{quoted(shape.name)} ({detail(shape)})")
     what = f"{len(shapes):,} columns {phrases[1]}: {listed}"
     return Finding(None, what, remedy, "note", strong=strong)
+
+
+def _kinds_line(shapes: Sequence[Shape]) -> str:
+    """Return the option that gives columns the kind that their values suggest."""
+    names = [shape.name for shape in shapes[:_MOST_IN_LINE]]
+    return types_line(names, shapes[0].advised) if shapes else ""
 
 
 def _transform_line(shapes: Sequence[Shape]) -> str:

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mixedgm.errors import ParameterError
+from mixedgm.errors import Finding, MixedGMError, ParameterError, TableError
 from mixedgm.parts.cluster import ClusterParts
-from mixedgm.printable import quoted
+from mixedgm.printable import few, quoted
+from mixedgm.table.files import reading
 from mixedgm.table.part_columns import PartPlan, PartSummary, RawPart, read_part
 from mixedgm.table.parted import Reader, ReadParts, read_locally
 from mixedgm.table.sources import ParquetFiles, file_part
@@ -75,8 +76,12 @@ class _Partitions:
 
     def frames(self) -> Iterator[tuple[str, Any]]:
         """Yield its partitions."""
-        for k, part in enumerate(self.frame.to_delayed()):
-            yield f"partition {k}", part.compute()
+        with reading("the Dask frame"):
+            partitions = self.frame.to_delayed()
+        for k, part in enumerate(partitions):
+            with reading(f"partition {k}"):
+                frame = part.compute()
+            yield f"partition {k}", _as_promised(frame, _names(self.frame), k)
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +105,8 @@ class DaskFrame:
         from dask.delayed import delayed
 
         _refuse_arrays(weights)
-        made = [delayed(read_part, pure=False)(part, plan) for part in self.frame.to_delayed()]
+        task, names = delayed(_read_partition, pure=False), _names(self.frame)
+        made = [task(part, plan, names, k) for k, part in enumerate(self.frame.to_delayed())]
         parts: ClusterParts[RawPart] = ClusterParts(self.client, self.client.compute(made))
         return _read(parts, [f"partition {k}" for k in range(len(parts))])
 
@@ -136,6 +142,32 @@ class FilesOnWorkers:
         return _read(parts, [str(unit[0]) for unit in units])
 
 
+def _names(frame: Any) -> tuple[str, ...]:
+    return tuple(map(str, frame.columns))
+
+
+def _as_promised(part: Any, names: tuple[str, ...], k: int) -> Any:
+    """Return a partition; TableError where it is not what the metadata of the Dask frame say."""
+    if not hasattr(part, "columns"):
+        what = f"is of type {type(part).__name__}, not a frame"
+    else:
+        found, wanted = set(_names(part)), set(names)
+        if found == wanted:
+            return part
+        what = "does not have the columns of the Dask frame: "
+        what += ", ".join(
+            f"{word} {few(sorted(columns))}"
+            for word, columns in (("it lacks", wanted - found), ("it adds", found - wanted))
+            if columns
+        )
+    remedy = "correct meta= of the call that made the partitions"
+    raise TableError([Finding(None, f"partition {k} {what}", remedy)])
+
+
+def _read_partition(part: Any, plan: PartPlan, names: tuple[str, ...], k: int) -> RawPart:
+    return read_part(_as_promised(part, names, k), plan)
+
+
 def _read_unit(
     unit: tuple[Path, int, int], library: str, without: tuple[str, ...], plan: PartPlan
 ) -> RawPart:
@@ -143,7 +175,16 @@ def _read_unit(
 
 
 def _read(parts: ClusterParts[RawPart], labels: Sequence[str]) -> ReadParts:
-    summaries: list[PartSummary] = list(parts.map(_summary))
+    try:
+        summaries: list[PartSummary] = list(parts.map(_summary))
+    except MixedGMError:
+        raise
+    except Exception:
+        for label, future in zip(labels, parts.futures, strict=True):
+            if future.status == "error":
+                with reading(label):
+                    raise future.exception() from None
+        raise
     return ReadParts(parts, summaries, labels)
 
 

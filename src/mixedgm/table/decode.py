@@ -15,10 +15,11 @@ from mixedgm.errors import ParameterError
 from mixedgm.table.assemble import assembled, frame_module
 from mixedgm.table.schema import Column, Level, Schema
 
-__all__ = ["as_whole", "decode", "within"]
+__all__ = ["as_whole", "decode", "level_array", "within"]
 
 _LIBRARIES = ("pandas", "polars", "pyarrow", "numpy")
 _WHOLE = re.compile(r"(u?)int(\d+)")
+_DECIMALS = re.compile("float|double", re.IGNORECASE)
 _NARROW: dict[str, type[np.floating[Any]]] = {
     "float16": np.float16,
     "halffloat": np.float16,
@@ -115,15 +116,27 @@ def within(dtype: str, values: NDArray[np.float64]) -> NDArray[np.float64]:
 # -- one column; `dtype` is the original one where that is the library's own ----------------------
 
 
-def _levels(column: Column, codes: NDArray[Any]) -> NDArray[Any]:
+def _levels(column: Column, codes: NDArray[Any], dtype: str | None) -> NDArray[Any]:
     """Return the level of each code: as bool, int or float arrays where they are that."""
-    kinds = {type(level) for level in column.levels}
-    dtype = kinds.pop() if len(kinds) == 1 and kinds <= {bool, int, float} else object
-    try:
-        levels: NDArray[Any] = np.array(column.levels, dtype=dtype)
-    except OverflowError:  # whole numbers too large for any integer type
-        levels = np.array(column.levels, dtype=object)
-    return np.asarray(levels[codes])
+    return np.asarray(level_array(column.levels, dtype)[codes])
+
+
+def level_array(levels: Sequence[Level], dtype: str | None = None) -> NDArray[Any]:
+    """Return levels as an array of truth values or numbers where they are that, else of objects.
+
+    Whole numbers that came from a type of decimals, or are too large for integers, are doubles.
+
+    Examples
+    --------
+    >>> level_array((1, 2)), level_array((1, 2), "double"), level_array((1, 10**20))
+    (array([1, 2]), array([1., 2.]), array([1.e+00, 1.e+20]))
+    """
+    kinds = {type(level) for level in levels}
+    if dtype == "object" or len(kinds) != 1 or not kinds <= {bool, int, float}:
+        return np.array(levels, dtype=object)
+    array = np.array(levels)
+    too_large, decimals = array.dtype.kind == "O", _DECIMALS.search(dtype or "")
+    return array.astype(np.float64) if kinds == {int} and (too_large or decimals) else array
 
 
 def _is_ordered(column: Column, dtype: str | None) -> bool:
@@ -143,7 +156,7 @@ def _numbers(values: NDArray[Any], dtype: str | None) -> NDArray[Any]:
 
 
 def _numpy(column: Column, values: NDArray[Any], dtype: str | None) -> NDArray[Any]:
-    return _levels(column, values) if column.has_levels else _numbers(values, dtype)
+    return _levels(column, values, dtype) if column.has_levels else _numbers(values, dtype)
 
 
 def _pandas(column: Column, values: NDArray[Any], dtype: str | None) -> Any:
@@ -159,7 +172,7 @@ def _pandas(column: Column, values: NDArray[Any], dtype: str | None) -> Any:
             index = index.astype(inner) if inner and str(index.dtype) != inner else index
         ordered = _is_ordered(column, dtype)
         return pd.Series(pd.Categorical.from_codes(values.astype(np.int64), index, ordered=ordered))
-    series = pd.Series(_levels(column, values), dtype=object if text else None)
+    series = pd.Series(_levels(column, values, dtype), dtype=object if text else None)
     return _cast_pandas(series, dtype) if dtype else series
 
 
@@ -181,9 +194,7 @@ def _polars(column: Column, values: NDArray[Any], dtype: str | None) -> Any:
         levels = pl.Series(list(column.levels), dtype=pl.Enum(column.level_names))
         series = levels.gather(values.astype(np.int64))
     else:
-        levels = _levels(column, values)
-        # Whole numbers that no integer type holds came from decimals.
-        series = pl.Series(levels.astype(np.float64) if levels.dtype == object else levels)
+        series = pl.Series(_levels(column, values, dtype))
     wanted: Any = getattr(pl, dtype or "", None)
     known = isinstance(wanted, type) and issubclass(wanted, pl.DataType)
     simple = known and wanted not in (pl.Enum, pl.Decimal, pl.Object)
@@ -199,23 +210,23 @@ def _pyarrow(column: Column, values: NDArray[Any], dtype: str | None) -> Any:
     text = any(isinstance(level, str) for level in column.levels)
     match = re.fullmatch(r"dictionary<values=(\w+), indices=(\w+), ordered=\d>", dtype or "")
     if match is not None or (dtype is None and text):
-        levels = _cast_arrow(_arrow_levels(column.levels), match[1] if match else None)
+        levels = _arrow_levels(column.levels, match[1] if match else None)
         index_type = match[2] if match else "int32"
         indices = pa.array(values.astype(np.int64)).cast(pa.type_for_alias(index_type))
         ordered = _is_ordered(column, dtype)
         return pa.DictionaryArray.from_arrays(indices, levels, ordered=ordered)
-    if any(isinstance(level, int) and abs(level) >= 2**63 for level in column.levels):
-        return _arrow_levels(column.levels).take(pa.array(values.astype(np.int64)))
-    return _cast_arrow(pa.array(_levels(column, values)), dtype)
+    # Not every type can be taken from, such as views of strings: take first, then cast.
+    plain = _arrow_levels(column.levels, None if text else dtype)
+    return _cast_arrow(plain.take(pa.array(values.astype(np.int64))), dtype)
 
 
-def _arrow_levels(levels: Sequence[Level]) -> Any:
-    """Return levels as an array; as text where they are whole numbers too large for any type."""
+def _arrow_levels(levels: Sequence[Level], dtype: str | None) -> Any:
+    """Return levels as an array; as text where they are of several types."""
     import pyarrow as pa
 
     try:
-        return pa.array(list(levels))
-    except (OverflowError, pa.ArrowInvalid):
+        return _cast_arrow(pa.array(level_array(levels, dtype)), dtype)
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
         return pa.array(list(map(str, levels)))
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from mixedgm.errors import Finding
 from mixedgm.printable import few, number_of, rows
+from mixedgm.progress import duration
 from mixedgm.table.schema import Column
 from mixedgm.threads import single_threaded_blas
 
@@ -154,28 +155,3 @@ def _relative_speed() -> float:
             a @ a
             best = min(best, time.perf_counter() - start)
     return float(np.clip(2.0 * size**3 / best / _PROBE, 0.1, 10.0))
-
-
-def duration(seconds: float) -> str:
-    """Return a length of time in round words.
-
-    Examples
-    --------
-    >>> duration(70), duration(400), duration(9000), duration(400_000)
-    ('a minute', '7 minutes', '2.5 hours', '5 days')
-    """
-    minutes = seconds / 60.0
-    if minutes < 1.5:
-        return "a minute"
-    if minutes < 60.0:
-        return f"{_round(minutes):.0f} minutes"
-    hours = minutes / 60.0
-    if hours < 1.25:
-        return "an hour"
-    return f"{_round(hours):g} hours" if hours < 36.0 else f"{_round(hours / 24.0):.0f} days"
-
-
-def _round(value: float) -> float:
-    if value < 4.0:
-        return round(value * 2) / 2
-    return float(f"{value:.1g}") if value > 10 else round(value)

@@ -14,6 +14,7 @@ from mixedgm.printable import few, number_of, quoted, rows
 from mixedgm.table.check import (
     Checked,
     MissingArg,
+    PairsArg,
     TransformArg,
     TypesArg,
     check_whole,
@@ -28,7 +29,7 @@ from mixedgm.table.column_checks import (
     size_finding,
 )
 from mixedgm.table.missing import check_missing, present_rows, read_weights
-from mixedgm.table.read import Frame, as_frame
+from mixedgm.table.read import Frame, as_frame, with_weights
 from mixedgm.table.schema import Column, Schema, types_line
 from mixedgm.table.transform import Nonparanormal
 from mixedgm.table.values import Values, read_values
@@ -117,6 +118,7 @@ def learn(
     covariates: Sequence[Any] | str | None = None,
     missing: MissingArg = "error",
     sample_weight: ArrayLike | None = None,
+    forbid: PairsArg = None,
 ) -> tuple[Design, tuple[Finding, ...]]:
     """Infer the schema of a table and encode the table by it.
 
@@ -136,6 +138,7 @@ def learn(
         covariates=covariates,
         missing=missing,
         sample_weight=sample_weight,
+        forbid=forbid,
     )
     schema, matched = learnt(checked)
     return design_of(schema, matched), checked.findings
@@ -290,7 +293,7 @@ def match(
     """
     if unseen not in ("error", "ignore", None):
         raise ParameterError.must_be("unseen", "'error' or 'ignore'", unseen)
-    frame = as_frame(X)
+    frame, sample_weight = with_weights(as_frame(X), sample_weight)
     needed = {schema.nodes[schema.node_index(name)].name for name in require or ()}
     columns = [c for c in schema.columns if require is None or c.name in needed]
     positions, findings = find_columns(frame, schema, columns)
@@ -324,7 +327,7 @@ def match(
                 problem = size_finding(column.name, in_use)
         findings += [] if problem is None else [problem]
     gap = check_missing(gaps.items(), weights, missing, learning=False)
-    findings += gap.findings
+    findings += gap.all_findings()
     return Matched(tuple(findings), values, codes, gap.keep, gap.kept(weights), frame.n_rows)
 
 

@@ -16,10 +16,10 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
-from mixedgm.errors import Finding, TableError, TableWarning, level_of_caller
-from mixedgm.printable import few, quoted
+from mixedgm.errors import Finding, MixedGMError, TableError, TableWarning, level_of_caller
+from mixedgm.printable import bounded, few, quoted
 
-__all__ = ["MISSING_TEXT", "read_table"]
+__all__ = ["MISSING_TEXT", "path_name", "read_table", "reading"]
 
 # The same in every library, so that a file means the same everywhere. "None" is left out on
 # purpose: it is an answer in many questionnaires.
@@ -28,6 +28,7 @@ MISSING_TEXT = ("", "NA", "N/A", "NaN", "nan", "NULL", "null")
 _SEPARATORS = {".csv": ",", ".tsv": "\t"}
 _NAMES = {",": "commas", "\t": "tabs", ";": "';'", "|": "'|'"}
 _LONGEST_PATH = 300
+_LONGEST_REASON = 300
 _LONGEST_FIELD = 2**31 - 1
 _ENDINGS = ".csv, .csv.gz, .tsv, .tsv.gz or .parquet"
 
@@ -51,7 +52,32 @@ def read_table(path: str | PathLike[str]) -> Any:
         raise
     except Exception as error:  # each library has its own family of parsing errors
         known = None if ending == ".parquet" else _diagnosis(file, _SEPARATORS[ending])
-        raise known or _unreadable(file, error) from error
+        raise known or _unreadable(f"the file {path_name(file)}", error) from error
+
+
+@contextmanager
+def reading(what: str) -> Iterator[None]:
+    """Raise TableError, with the cause, for whatever goes wrong while `what` is read.
+
+    Errors of this package, interrupts and a lack of memory pass unchanged.
+
+    Examples
+    --------
+    >>> with reading("partition 3"):
+    ...     {}["age"]
+    Traceback (most recent call last):
+        ...
+    mixedgm.errors.TableError: partition 3 cannot be read: KeyError: 'age'
+    """
+    try:
+        yield
+    except (MixedGMError, MemoryError):
+        raise
+    except BaseException as error:
+        # The panics of polars are no Exceptions, and neither are interrupts.
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
+        raise _unreadable(what, error) from error
 
 
 def _checked(file: Path) -> str:
@@ -60,32 +86,36 @@ def _checked(file: Path) -> str:
         mode = file.stat().st_mode
     except (FileNotFoundError, NotADirectoryError):
         _ending(file)
-        here = _path(Path.cwd())
+        here = path_name(Path.cwd())
         raise TableError(
-            f"there is no file {_path(file)}. Check the path; it is relative to {here}."
+            f"there is no file {path_name(file)}. Check the path; it is relative to {here}."
         ) from None
     except (OSError, ValueError) as error:  # no permission, a name too long, a NUL in it
-        raise _unreadable(file, error) from error
+        raise _unreadable(f"the file {path_name(file)}", error) from error
     if stat.S_ISDIR(mode):
         raise _refusal(
-            f"{_path(file)} is a folder", f"give the path of a file ending in {_ENDINGS}"
+            f"{path_name(file)} is a folder", f"give the path of a file ending in {_ENDINGS}"
         )
     ending = _ending(file)
     if not stat.S_ISREG(mode):  # a pipe can be read only once, and may never end
-        raise _refusal(f"{_path(file)} is not a regular file", "save its content in a file")
+        raise _refusal(f"{path_name(file)} is not a regular file", "save its content in a file")
     if file.stat().st_size == 0:
-        raise TableError(f"the file {_path(file)} is empty.")
+        raise TableError(f"the file {path_name(file)} is empty.")
     return ending
 
 
-def _path(file: Path) -> str:
-    return quoted(str(file), _LONGEST_PATH)
+def path_name(file: str | PathLike[str]) -> str:
+    """Return a path in quotes, shortened where it is long."""
+    return quoted(fspath(file), _LONGEST_PATH)
 
 
-def _unreadable(file: Path, error: Exception) -> TableError:
-    reason = error.strerror if isinstance(error, OSError) else None
-    reason = reason or str(error).strip().partition("\n")[0] or type(error).__name__
-    return TableError(f"the file {_path(file)} cannot be read: {reason}")
+def _unreadable(what: str, error: BaseException) -> TableError:
+    name, reason = type(error).__name__, str(error).strip().partition("\n")[0]
+    if isinstance(error, OSError) and error.strerror:
+        reason = error.strerror
+    else:
+        reason = f"{name}: {reason}" if reason else name
+    return TableError(f"{what} cannot be read: {bounded(reason, _LONGEST_REASON)}")
 
 
 def _ending(file: Path) -> str:
@@ -124,7 +154,7 @@ def _check_start(file: Path, separator: str) -> None:
         _, header = next(lines, (0, []))
         line, first = next(lines, (0, []))
     if not header:
-        raise TableError(f"the file {_path(file)} has no line of column names.")
+        raise TableError(f"the file {path_name(file)} has no line of column names.")
     _check_separator(file, header, separator)
     repeated = {name: count for name, count in Counter(header).items() if count > 1}
     if repeated:
@@ -134,7 +164,9 @@ def _check_start(file: Path, separator: str) -> None:
     if len(first) > len(header):  # pandas would take the first fields for names of the rows
         raise _long_line(file, line, first, header)
     if _looks_like_data(header):
-        what = f"the first line of {_path(file)} was taken as column names, but reads like data: "
+        what = (
+            f"the first line of {path_name(file)} was taken as column names, but reads like data: "
+        )
         remedy = "add a line of column names at the top, if there is none"
         finding = Finding(None, what + few(header, 4), remedy, "warning")
         warnings.warn(TableWarning(finding), stacklevel=level_of_caller())
@@ -162,8 +194,8 @@ def _check_separator(file: Path, header: list[str], separator: str) -> None:
         return
     actual = max(others, key=header[0].count)
     what = (
-        f"the file {_path(file)} looks separated by {_NAMES[actual]}, not by {_NAMES[separator]}: "
-        f"its line of column names reads {quoted(header[0])}"
+        f"the file {path_name(file)} looks separated by {_NAMES[actual]}, not by "
+        f"{_NAMES[separator]}: its line of column names reads {quoted(header[0])}"
     )
     rename = "".join(f", name it {ending}" for ending, s in _SEPARATORS.items() if s == actual)
     remedy = f"save it with {_NAMES[separator]}{rename}, or read it yourself and pass the frame"
@@ -172,7 +204,9 @@ def _check_separator(file: Path, header: list[str], separator: str) -> None:
 
 def _long_line(file: Path, line: int, fields: list[str], header: list[str]) -> TableError:
     names = "1 column name" if len(header) == 1 else f"{len(header)} column names"
-    what = f"line {line} of the file {_path(file)} has {len(fields)} fields, but there are {names}"
+    what = (
+        f"line {line} of the file {path_name(file)} has {len(fields)} fields, but there are {names}"
+    )
     return _refusal(what, "name every column, and put text that holds the separator in quotes")
 
 
@@ -194,7 +228,7 @@ def _diagnosis(file: Path, separator: str) -> TableError | None:
         return None
     if not open_quote:
         return None
-    what = f"the quotes that open in line {start:,} of the file {_path(file)} are never closed"
+    what = f"the quotes that open in line {start:,} of the file {path_name(file)} are never closed"
     return _refusal(what, "close them, or write a quote inside text twice")
 
 
@@ -204,9 +238,9 @@ def _not_utf8(file: Path) -> TableError:
         start = content.read(4)
     if start.startswith(b"\x1f\x8b"):
         remedy = f"name it {file.name}.gz, or unpack it"
-        return _refusal(f"the file {_path(file)} is compressed, not text", remedy)
+        return _refusal(f"the file {path_name(file)} is compressed, not text", remedy)
     if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return _refusal(f"the file {_path(file)} is UTF-16 text, not UTF-8", "save it as UTF-8")
+        return _refusal(f"the file {path_name(file)} is UTF-16 text, not UTF-8", "save it as UTF-8")
     with _opened(file, "rb") as content:
         for number, line in enumerate(content, 1):
             try:
@@ -214,9 +248,9 @@ def _not_utf8(file: Path) -> TableError:
             except UnicodeDecodeError as error:
                 where = f"in line {number:,}, {quoted(line[max(error.start - 10, 0) :][:20])}"
                 return _refusal(
-                    f"the file {_path(file)} is not UTF-8 text: {where}", "save it as UTF-8"
+                    f"the file {path_name(file)} is not UTF-8 text: {where}", "save it as UTF-8"
                 )
-    return _refusal(f"the file {_path(file)} is not UTF-8 text", "save it as UTF-8")
+    return _refusal(f"the file {path_name(file)} is not UTF-8 text", "save it as UTF-8")
 
 
 def _library(ending: str) -> str:

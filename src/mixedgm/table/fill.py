@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixedgm.table.assemble import assembled
-from mixedgm.table.decode import as_whole, decode, within
+from mixedgm.table.decode import as_whole, decode, level_array, within
 from mixedgm.table.encode import find_columns
 from mixedgm.table.gaps import Gaps
 from mixedgm.table.read import Frame
@@ -125,8 +125,8 @@ def _pandas(series: Any, cells: _FilledCells) -> Any:
     elif isinstance(out.dtype, pd.CategoricalDtype):
         unknown = [each for each in dict.fromkeys(new) if each not in out.cat.categories]
         out = out.cat.add_categories(unknown) if unknown else out
-    if isinstance(out.dtype, np.dtype) and out.dtype.kind == "f":
-        new = np.asarray(new, dtype=out.dtype)
+    if getattr(out.dtype, "kind", "") == "f":
+        new = np.asarray(new, dtype=out.dtype if isinstance(out.dtype, np.dtype) else np.float64)
     out.iloc[np.flatnonzero(cells.gap)] = new
     return out
 
@@ -175,7 +175,7 @@ def _pyarrow(array: Any, cells: _FilledCells) -> Any:
         cells = cells.rounded_to(array.type) if integers else cells
         complete = pa.array(np.where(cells.gap, cells.numbers, 0.0)).cast(array.type)
     else:
-        complete = pa.array(cells.levels).cast(array.type)
+        complete = pa.array(level_array(cells.levels, cells.dtype)).cast(array.type)
     return pc.if_else(pa.array(~cells.gap), array, complete)
 
 
@@ -191,7 +191,8 @@ def _arrow_dictionary(array: Any, cells: _FilledCells) -> Any:
     known = list(as_levels(values.to_pylist()))
     absent = [level for level in dict.fromkeys(cells.new) if level not in known]
     if absent:
-        values = pa.concat_arrays([values, pa.array(absent).cast(values.type)])
+        more = pa.array(level_array(absent, str(values.type)))
+        values = pa.concat_arrays([values, more.cast(values.type)])
     position = {level: at for at, level in enumerate(known + absent)}
     lookup = np.array([position.get(level, 0) for level in cells.column.levels])[cells.given]
     old = single.indices.fill_null(0).to_numpy(zero_copy_only=False)

@@ -12,7 +12,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from mixedgm.errors import Finding
 from mixedgm.printable import number_of, rows
-from mixedgm.table.check import MissingArg, TransformArg, TypesArg, check_whole, raise_or_warn
+from mixedgm.table.check import (
+    MissingArg,
+    PairsArg,
+    TransformArg,
+    TypesArg,
+    check_whole,
+    raise_or_warn,
+)
 from mixedgm.table.encode import Codes, Design, UnseenArg, apply, code_dtype, encoded, learnt, match
 from mixedgm.table.read import Frame, as_frame
 from mixedgm.table.schema import Schema
@@ -99,6 +106,7 @@ def learn_gaps(
     transforms: TransformArg = None,
     covariates: Sequence[Any] | str | None = None,
     sample_weight: ArrayLike | None = None,
+    forbid: PairsArg = None,
 ) -> tuple[Gaps, tuple[Finding, ...]]:
     """Infer the schema of a table by the values that it has, and leave missing cells missing.
 
@@ -123,6 +131,7 @@ def learn_gaps(
         covariates=covariates,
         missing="model",
         sample_weight=sample_weight,
+        forbid=forbid,
     )
     schema, matched = learnt(checked)
     kept = None if matched.keep is None or matched.keep.all() else np.flatnonzero(matched.keep)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mixedgm.errors import Finding
 from mixedgm.printable import counted, few, literal, number_of, quoted, rows
+from mixedgm.table.numbers import as_doubles
 from mixedgm.table.schema import drop_line
 
-__all__ = ["Missing", "check_missing", "present_rows", "read_weights"]
+__all__ = ["Missing", "check_missing", "present_rows", "read_weights", "weight_array"]
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -33,15 +35,24 @@ def read_weights(
     """
     if sample_weight is None:
         return None, []
-    try:
-        weights = np.array(sample_weight, dtype=np.float64)
-    except (TypeError, ValueError):
-        return None, [Finding(None, "sample_weight holds values that are not numbers", "")]
-    bad = _weight_error(weights, n_rows)
+    weights, bad = weight_array(sample_weight)
+    bad = bad or _weight_error(weights, n_rows)
     if bad is not None:
         return None, [bad]
     odd = _sum_finding(float(weights.sum()), int(np.count_nonzero(weights)))
     return weights, [] if odd is None else [odd]
+
+
+def weight_array(sample_weight: ArrayLike) -> tuple[Floats, Finding | None]:
+    """Return weights as an array, and the error that they are not numbers or not 1-D."""
+    try:
+        weights = as_doubles(sample_weight)
+    except (TypeError, ValueError):
+        return np.zeros(0), Finding(None, "sample_weight holds values that are not numbers", "")
+    if weights.ndim == 1:
+        return weights, None
+    what = f"sample_weight must be a 1-D array, one weight for each row; got shape {weights.shape}"
+    return np.zeros(0), Finding(None, what, "")
 
 
 def present_rows(weights: Floats | None) -> Mask | None:
@@ -50,9 +61,6 @@ def present_rows(weights: Floats | None) -> Mask | None:
 
 
 def _weight_error(weights: Floats, n_rows: int) -> Finding | None:
-    if weights.ndim != 1:
-        what = f"sample_weight must be a 1-D array, one weight for each row; got {weights.ndim}-D"
-        return Finding(None, what, "")
     if len(weights) != n_rows:
         what = f"sample_weight has {_entries(len(weights))}, but the table has {rows(n_rows)}"
         return Finding(None, what, "")
@@ -132,6 +140,12 @@ class Missing:
     leave_out: tuple[str, ...] = ()  # without them, most cells of the table are in complete rows
     dropped: bool = False  # whether rows with positive weight are dropped
     gaps: Mapping[str, Packed] = field(default_factory=dict)  # by column, the most gaps first
+    about_gaps: Callable[[Collection[str]], Finding] | None = None  # given structural gaps
+
+    def all_findings(self, structural: Collection[str] = ()) -> list[Finding]:
+        """Return all findings; columns with `structural` gaps have to be settled before a model."""
+        last = [self.about_gaps(structural)] if self.about_gaps is not None else []
+        return [*self.findings, *last]
 
     def kept(self, weights: Floats | None) -> Floats | None:
         """Return the weights of the rows that are kept."""
@@ -231,9 +245,9 @@ def check_missing(
     if learning:
         n_usable -= int(np.count_nonzero(_nothing_known(packed, n_columns, len(keep)) & ~keep))
     of_rows = (n_incomplete, n_kept, n_usable)
-    findings.append(gap_finding(ranked, of_rows, missing, learning, (leave_out, n_then)))
+    about = partial(gap_finding, ranked, of_rows, missing, learning, (leave_out, n_then))
     dropped = missing == "drop"
-    return Missing(keep, tuple(findings), tuple(empty), leave_out, dropped, packed)
+    return Missing(keep, tuple(findings), tuple(empty), leave_out, dropped, packed, about)
 
 
 def ranked_gaps(counts: Mapping[str, int]) -> dict[str, int]:
@@ -247,6 +261,7 @@ def gap_finding(
     missing: str,
     learning: bool,
     proposal: tuple[tuple[str, ...], int],
+    structural: Collection[str] = (),
 ) -> Finding:
     """Return the finding about gaps, ranked by column, where they are refused or dropped.
 
@@ -263,7 +278,8 @@ def gap_finding(
         what = f'{left} left after missing="drop": gaps in {counted(ranked.items())}'
         remedy = advice or "leave out the columns with most missing values, or fill them in"
         return Finding(None, what, remedy)
-    return _missing_finding(ranked, of_rows, missing, learning, advice)
+    unsettled = [name for name in ranked if name in structural]
+    return _missing_finding(ranked, of_rows, missing, learning, advice, unsettled)
 
 
 def _proposal(
@@ -298,17 +314,27 @@ def columns_gone(by_last: NDArray[np.intp], n_columns: int) -> tuple[int, int]:
 
 
 def _missing_finding(
-    ranked: Mapping[str, int], n_rows: tuple[int, int, int], missing: str, learning: bool, more: str
+    ranked: Mapping[str, int],
+    n_rows: tuple[int, int, int],
+    missing: str,
+    learning: bool,
+    more: str,
+    unsettled: Sequence[str],
 ) -> Finding:
     """Return the finding that ranks columns by the rows that each alone costs.
 
-    n_rows = (rows with gaps, complete ones, all that have any value); `more` is other advice.
+    n_rows = (rows with gaps, complete ones, all that have any value); `more` is other advice, and
+    columns that are `unsettled` have gaps that another column decides about.
     """
     n_gappy, n_complete, n_usable = n_rows
+    model = f'missing="model" uses all {n_usable:,} rows'
+    if unsettled:
+        settled = "is settled" if len(unsettled) == 1 else "are settled"
+        model += f", once {few(unsettled)} {settled} (see below)"
     listed = few(list(ranked.items()), _MOST, lambda pair: f"{quoted(pair[0])} ({pair[1]:,})")
     if missing == "drop":
         what = f"{rows(n_gappy)} dropped because of missing values (NaN or null) in {listed}"
-        lead = f'missing="model" uses all {n_usable:,} rows; or '
+        lead = f"{model}; or "
         lead += f"{more}; or " if more else ""
         return Finding(None, what, f"{lead}fill in the values first", "warning")
     column = next(iter(ranked)) if len(ranked) == 1 else None
@@ -321,7 +347,7 @@ def _missing_finding(
         return Finding(column, what, f"drop the {those}, or fill {them} in")
     complete = {0: "none, as no row is complete", 1: "the 1 complete one"}
     dropped = complete.get(n_complete, f"the {n_complete:,} complete ones")
-    remedy = f'missing="model" uses all {n_usable:,} rows, missing="drop" {dropped}'
+    remedy = f'{model}, missing="drop" {dropped}'
     remedy += f"; or {more}" if more else ""
     return Finding(column, what, f"{remedy}; or fill {them} in")
 
@@ -373,7 +399,7 @@ def _modelled(
         )
         findings.append(Finding(None, what, "", "warning"))
     findings += _never_together(there)
-    return Missing(keep, tuple(findings), tuple(empty))
+    return Missing(keep, tuple(findings), tuple(empty), gaps=packed)
 
 
 FEW_KNOWN = 30

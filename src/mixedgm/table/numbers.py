@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["ArrayNumbers", "Numbers", "as_numbers"]
+__all__ = ["ArrayNumbers", "Numbers", "as_doubles", "as_numbers", "nearest_double"]
 
 Floats = NDArray[np.float64]
 
@@ -16,6 +16,33 @@ SAMPLE = 10_000
 """Rows that are sorted to find a common value."""
 FEW = 20
 """So few distinct values of a sample are counted in all rows."""
+
+
+def as_doubles(values: Any) -> Floats:
+    """Return numbers as doubles; infinity stands for those that are beyond all doubles.
+
+    Raises TypeError or ValueError for what is no number.
+
+    Examples
+    --------
+    >>> as_doubles([1, 10**400]).tolist()
+    [1.0, inf]
+    """
+    with np.errstate(over="ignore"):  # of long doubles
+        try:
+            return np.asarray(values, dtype=np.float64)
+        except OverflowError:  # of whole numbers
+            cells = np.asarray(values, dtype=object)
+            doubles = [nearest_double(cell) for cell in cells.ravel()]
+            return np.array(doubles, dtype=np.float64).reshape(cells.shape)
+
+
+def nearest_double(value: Any) -> float:
+    """Return the nearest double; infinity where a whole number is beyond all of them."""
+    try:
+        return float(value)
+    except OverflowError:
+        return float("-inf") if value < 0 else float("inf")
 
 
 class Numbers(Protocol):

@@ -7,6 +7,7 @@ where these are not enough.  Then every part becomes a `Design`.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -16,7 +17,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mixedgm.errors import Finding, NotYetError, ParameterError, near_matches
+from mixedgm.errors import Finding, NotYetError, ParameterError, TableError, near_matches
 from mixedgm.parallel import n_workers
 from mixedgm.parts.contract import Parts, Sums, View
 from mixedgm.parts.local import LocalParts
@@ -25,6 +26,7 @@ from mixedgm.table.check import (
     Checked,
     ColumnOptions,
     Inspection,
+    PairsArg,
     TransformArg,
     TypesArg,
     raise_or_warn,
@@ -34,18 +36,20 @@ from mixedgm.table.check import (
 from mixedgm.table.column_checks import family_finding, shape_findings, text_finding
 from mixedgm.table.dependence import (
     FEWEST_ROWS,
-    MOST_VALUES,
-    Pairs,
     Sample,
-    SampledNames,
     dependence_findings,
-    joint_counts,
     sample_positions,
-    sums_by_level,
 )
 from mixedgm.table.effort import effort
 from mixedgm.table.encode import Design, Matched, design_of
-from mixedgm.table.missing import Missing, columns_gone, gap_finding, ranked_gaps, weight_finding
+from mixedgm.table.missing import (
+    Missing,
+    columns_gone,
+    gap_finding,
+    ranked_gaps,
+    weight_array,
+    weight_finding,
+)
 from mixedgm.table.numbers import Numbers
 from mixedgm.table.part_columns import (
     MOST_LEVELS,
@@ -61,6 +65,7 @@ from mixedgm.table.part_numbers import PartedNumbers
 from mixedgm.table.read import Frame, as_frame, without_column
 from mixedgm.table.schema import Column, Level, Schema, drop_line
 from mixedgm.table.sources import Source, is_dask, part_names, rows_at_once, source_of
+from mixedgm.table.structural_gaps import StructuralGap, gap_counts, structural_gaps
 from mixedgm.table.values import Factor, Values, as_levels
 
 __all__ = ["PartedDesign", "Reader", "learn_parts", "read_locally"]
@@ -275,6 +280,7 @@ def learn_parts(
     covariates: Sequence[Any] | str | None = None,
     missing: str = "error",
     sample_weight: ArrayLike | str | None = None,
+    forbid: PairsArg = None,
 ) -> tuple[PartedDesign, tuple[Finding, ...]]:
     """Infer the schema of a table in parts and encode the parts by it.
 
@@ -295,6 +301,7 @@ def learn_parts(
         covariates=covariates,
         missing=missing,
         sample_weight=sample_weight,
+        forbid=forbid,
     )
     raise_or_warn(checked.findings)
     return checked.design(), checked.findings
@@ -390,6 +397,7 @@ def check_parts(
     covariates: Sequence[Any] | str | None = None,
     missing: str = "error",
     sample_weight: ArrayLike | str | None = None,
+    forbid: PairsArg = None,
     most_levels: int = MOST_LEVELS,
 ) -> CheckedParts:
     """Look at a table in parts and collect everything that is wrong or worth knowing.
@@ -414,7 +422,9 @@ def check_parts(
         )
     given = None
     if sample_weight is not None and by_name is None:
-        given = np.asarray(sample_weight, dtype=np.float64).ravel()
+        given, bad = weight_array(sample_weight)
+        if bad is not None:
+            raise TableError([bad])
     ignored = tuple(options.left_out)
     plan = PartPlan(first.names, options.kinds, by_name, ignored, most_levels)
     read = reader.read(plan, given)
@@ -425,11 +435,11 @@ def check_parts(
     inspection = PartedInspection(frame, options, read, plan)
     inspection.read()
     gap = inspection.missing(missing)
-    findings += gap.findings
     if inspection.n_rows > 1:
         inspection.decide(gap.empty)
         inspection.compare_complete(gap)
         inspection.look_for_dependence(gap.leave_out)
+    findings += inspection.gap_findings(gap, missing, forbid)
     n_kept = gap.n_kept if gap.dropped else inspection.n_rows
     long = effort(inspection.schema, n_kept, n_threads=n_workers(None)).finding
     findings += [] if long is None else [long]
@@ -461,12 +471,17 @@ def _without_weights(frame: Frame, name: str | None) -> tuple[Frame, list[Findin
 
 
 def _name_findings(read: ReadParts, names: Sequence[str], weights: str | None) -> list[Finding]:
-    """Return errors about parts that have other columns than the first."""
+    """Return errors about parts that have other columns than the first, or a column twice."""
     wanted = {*names} | ({weights} if weights is not None else set())
     findings = []
     for what, remedy, differ in (
         ("is absent in", "add it there, or leave it out everywhere", wanted.difference),
         ("is not in the first part, but in", "leave it out there", _others(wanted)),
+        (
+            "is the name of several columns in",
+            "give each its own name",
+            lambda part: _repeated(part) - _repeated(names),  # size_findings has those of the first
+        ),
     ):
         where: dict[str, list[str]] = {}
         for label, part in zip(read.labels, read.summaries, strict=True):
@@ -480,6 +495,10 @@ def _name_findings(read: ReadParts, names: Sequence[str], weights: str | None) -
 
 def _others(wanted: set[str]) -> Callable[[Sequence[str]], set[str]]:
     return lambda names: set(names) - wanted
+
+
+def _repeated(names: Sequence[str]) -> set[str]:
+    return {name for name, count in Counter(names).items() if count > 1}
 
 
 def _weight_findings(read: ReadParts, n_rows: int, given: Floats | None) -> list[Finding]:
@@ -640,10 +659,10 @@ class PartedInspection(Inspection):
         n_kept = int(by_last[0])
         n_usable = n_rows - (int(n_nothing) if len(ranked) == len(names) else 0)
         of_rows = (n_rows - n_kept, n_kept, n_usable)
-        findings.append(gap_finding(ranked, of_rows, missing, True, (leave_out, n_then)))
+        about = partial(gap_finding, ranked, of_rows, missing, True, (leave_out, n_then))
         dropped = missing == "drop"
         gaps = {name: np.zeros(0, dtype=np.uint8) for name in ranked}
-        return _PartedMissing(None, tuple(findings), empty, leave_out, dropped, gaps, n_kept)
+        return _PartedMissing(None, tuple(findings), empty, leave_out, dropped, gaps, about, n_kept)
 
     def compare_complete(self, gap: Missing) -> None:
         """Find columns and levels that vary in the table, but not in its complete rows."""
@@ -686,33 +705,36 @@ class PartedInspection(Inspection):
         """Find columns that follow from others."""
         if self.n_rows < FEWEST_ROWS or not self.schema:
             return
-        numeric = {each.name: each for each in self.schema if each.node_kind.is_numeric}
-        discrete = {
-            each.name: self.factors[each.name].levels
-            for each in self.schema
-            if each.is_discrete and (each.name not in numeric or each.n_values <= MOST_VALUES)
-        }
+        numeric, discrete = self._compared()
         view = _Decoded(numeric, {c.name: self._levels(c) for c in self.schema if c.is_discrete})
+        # The sample stays where the parts are.
+        found = partial(_sample_findings, discrete, leave_out, self._undeclared())
+        names = list(numeric), list(discrete)
+        self.findings += self.parts.combined(found, _piece, view, *names, each=self._some())
+
+    def _some(self) -> list[NDArray[np.intp]]:
+        """Return the positions of a sample of the rows, by part."""
         positions = sample_positions(self.n_rows, len(self.schema))
         ends = np.cumsum([0, *(part.n_rows for part in self.summaries)])
         cuts = np.searchsorted(positions, ends)
-        each = [positions[a:b] - start for (a, b), start in zip(pairwise(cuts), ends, strict=False)]
-        n_levels = {name: len(levels) for name, levels in discrete.items()}
-        sample = _PartedSample(self.parts, view, list(discrete), n_levels, leave_out, each)
-        every = _PartedColumns(self.parts, view, {n: self._scale(n) for n in numeric}, n_levels)
-        names = SampledNames(list(numeric), list(discrete))
-        self.findings += dependence_findings(names, sample, every, n_levels)
+        return [positions[a:b] - at for (a, b), at in zip(pairwise(cuts), ends, strict=False)]
+
+    def _structural_gaps(self) -> list[StructuralGap]:
+        """Find columns that are missing where another has certain values."""
+        names = [column.name for column in self.schema]
+        if not names:
+            return []
+        levels = self._few_levels()
+        sample = self.parts.combined(_put_together, _raw_piece, names, levels, each=self._some())
+
+        def counts(by: str, column: str, marks: Sequence[Any] | None) -> NDArray[np.int64]:
+            (total,) = self.parts.total(_gap_counts, by, column, marks, levels.get(by))
+            return np.asarray(total)
+
+        return structural_gaps(sample, levels, counts)
 
     def _levels(self, column: Column) -> Sequence[Level] | None:
         return self.factors[column.name].levels if column.has_levels else None
-
-    def _scale(self, name: str) -> tuple[float, float]:
-        """Return about the middle and the size of a column of numbers."""
-        summary, column = self.columns[name].numbers, self.factors.get(name)
-        if summary is not None and column is None and summary.count:
-            size = np.sqrt(summary.powers[0] / summary.count)
-            return summary.mean, float(size) if size > 0.0 else 1.0
-        return 0.0, 1.0
 
 
 _NOUNS = {
@@ -770,6 +792,34 @@ def _gaps_where(
     return (np.array([np.count_nonzero(part.missing(name) & vary) for name in gaps], dtype=int),)
 
 
+def _raw(part: RawPart, name: str, levels: Sequence[Level] | None) -> NDArray[Any]:
+    return part.numbers(name) if levels is None else part.codes(name, levels)
+
+
+def _raw_piece(
+    part: RawPart,
+    names: Sequence[str],
+    levels: Mapping[str, Sequence[Level]],
+    positions: NDArray[np.intp],
+) -> dict[str, NDArray[Any]]:
+    return {name: _raw(part, name, levels.get(name))[positions] for name in names}
+
+
+def _put_together(pieces: list[dict[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
+    return {name: np.concatenate([piece[name] for piece in pieces]) for name in pieces[0]}
+
+
+def _gap_counts(
+    part: RawPart,
+    by: str,
+    column: str,
+    marks: Sequence[Any] | None,
+    levels: Sequence[Level] | None,
+) -> Sums:
+    size = len(levels) if levels is not None else len(marks or ()) + 1
+    return (gap_counts(_raw(part, by, levels), marks, size, part.missing(column)),)
+
+
 @dataclass(frozen=True, eq=False)
 class _Decoded:
     """How columns of a part are compared with each other."""
@@ -793,43 +843,6 @@ class _Decoded:
         return np.where(np.isnan(numbers), -1, numbers).astype(np.int32)
 
 
-@dataclass(frozen=True, eq=False)
-class _PartedSample:
-    """Candidates from a sample of the rows, which stays where the parts are."""
-
-    parts: Parts[RawPart]
-    view: _Decoded
-    discrete: Sequence[str]
-    n_levels: Mapping[str, int]
-    sparse: Sequence[str]
-    each: Sequence[NDArray[np.intp]]
-
-    def _asked(self, question: str, *given: Any) -> Any:
-        combine = partial(_asked_of_sample, question, given, self.n_levels, self.sparse)
-        common = (self.view, list(self.view.numeric), self.discrete)
-        return self.parts.combined(combine, _piece, *common, each=self.each)
-
-    def multiples(self) -> Pairs:
-        """Pairs of numbers with a correlation of about 1 or -1."""
-        found: Pairs = self._asked("multiples")
-        return found
-
-    def sums(self, repeated: Collection[str]) -> list[list[str]]:
-        """Numbers that follow from others."""
-        found: list[list[str]] = self._asked("sums", set(repeated))
-        return found
-
-    def nested(self) -> Pairs:
-        """Categories of which the first seems to determine the second."""
-        found: Pairs = self._asked("nested")
-        return found
-
-    def determined(self, tied: Collection[str]) -> Pairs:
-        """Categories, and numbers that they seem to determine."""
-        found: Pairs = self._asked("determined", set(tied))
-        return found
-
-
 def _piece(
     part: RawPart,
     view: _Decoded,
@@ -841,94 +854,11 @@ def _piece(
     return numbers, {name: view.codes(part, name)[positions] for name in discrete}
 
 
-def _asked_of_sample(
-    question: str,
-    given: tuple[Any, ...],
+def _sample_findings(
     n_levels: Mapping[str, int],
     sparse: Sequence[str],
+    undeclared: Sequence[str],
     pieces: list[tuple[dict[str, Any], dict[str, Any]]],
-) -> Any:
-    numbers, codes = (
-        {name: np.concatenate([piece[k][name] for piece in pieces]) for name in pieces[0][k]}
-        for k in (0, 1)
-    )
-    return getattr(Sample(numbers, codes, n_levels, sparse), question)(*given)
-
-
-# Of a mean square: what is left of it in a variance is not more than rounding.
-_ROUNDING = 1e-12
-
-
-@dataclass(frozen=True, eq=False)
-class _PartedColumns:
-    """What is confirmed on all rows of a table in parts, by sums."""
-
-    parts: Parts[RawPart]
-    view: _Decoded
-    scale: Mapping[str, tuple[float, float]]
-    n_levels: Mapping[str, int]
-
-    def unexplained(self, first: str, second: str) -> float:
-        """1 - r^2 of two numbers over the rows that have both."""
-        found = self._correlation([first, second])
-        return 1.0 if found is None else 1.0 - float(found[0, 1]) ** 2
-
-    def smallest_share(self, members: Sequence[str]) -> float:
-        """The smallest eigenvalue of correlations over the rows that have all members."""
-        found = self._correlation(members)
-        return 1.0 if found is None else float(np.linalg.eigvalsh(found)[0])
-
-    def _correlation(self, members: Sequence[str]) -> Floats | None:
-        scale = [self.scale[name] for name in members]
-        n, sums, squares = self.parts.total(_products, self.view, list(members), scale)
-        if n < FEWEST_ROWS + (len(members) if len(members) > 2 else 0):
-            return None
-        covariance = squares / n - np.outer(sums, sums) / n**2
-        variance = np.diag(covariance)
-        if not (variance > _ROUNDING * np.diag(squares) / n).all():
-            return None  # a column is constant in these rows
-        deviation = np.sqrt(variance)
-        return np.asarray(covariance / np.outer(deviation, deviation))
-
-    def table(self, first: str, second: str, sizes: tuple[int, int]) -> Floats:
-        """How often two levels go together."""
-        (counts,) = self.parts.total(_together, self.view, first, second, sizes)
-        return np.asarray(counts)
-
-    def within(self, category: str, number: str) -> tuple[int, Floats]:
-        """Rows, sums and sums of squares of a number, by level."""
-        given = (category, number, self.n_levels[category], self.scale[number])
-        n, sums = self.parts.total(_within, self.view, *given)
-        return int(n), sums
-
-
-def _products(
-    part: RawPart, view: _Decoded, members: Sequence[str], scale: Sequence[tuple[float, float]]
-) -> Sums:
-    columns = [
-        (view.numbers(part, name) - middle) / size
-        for name, (middle, size) in zip(members, scale, strict=True)
-    ]
-    table = np.column_stack(columns)
-    table = table[~np.isnan(table).any(axis=1)]
-    return len(table), table.sum(axis=0), table.T @ table
-
-
-def _together(
-    part: RawPart, view: _Decoded, first: str, second: str, sizes: tuple[int, int]
-) -> Sums:
-    return (joint_counts(view.codes(part, first), view.codes(part, second), sizes),)
-
-
-def _within(
-    part: RawPart,
-    view: _Decoded,
-    category: str,
-    number: str,
-    n_levels: int,
-    scale: tuple[float, float],
-) -> Sums:
-    codes, numbers = view.codes(part, category), view.numbers(part, number)
-    both = (codes >= 0) & ~np.isnan(numbers)
-    standard = (numbers[both] - scale[0]) / scale[1]
-    return int(np.count_nonzero(both)), sums_by_level(codes[both], standard, n_levels)
+) -> list[Finding]:
+    numbers, codes = (_put_together([piece[k] for piece in pieces]) for k in (0, 1))
+    return dependence_findings(Sample(numbers, codes, n_levels, sparse, undeclared))

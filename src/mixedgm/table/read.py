@@ -14,11 +14,11 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from mixedgm.errors import Finding, ParameterError, TableError, near_matches
 from mixedgm.printable import quoted
-from mixedgm.table.files import read_table
+from mixedgm.table.files import path_name, read_table, reading
 
 __all__ = ["Frame", "as_frame", "read_table"]
 
@@ -72,17 +72,31 @@ def without_column(frame: Frame, name: str) -> Frame:
     )
 
 
-def with_weights(frame: Frame, name: str) -> tuple[Frame, NDArray[Any]]:
-    """Return the frame without the column of weights that `sample_weight` names, and that column.
+def with_weights(
+    frame: Frame, sample_weight: ArrayLike | str | None
+) -> tuple[Frame, ArrayLike | None]:
+    """Return the frame without the column that `sample_weight` names, and that column.
 
-    Raises ParameterError where there is none.
+    Weights that are given as an array stay as they are.
     """
-    if name not in frame.positions:
-        hint = near_matches(name, frame.names)
-        raise ParameterError(f"sample_weight names {quoted(name)}, which is not a column; {hint}")
-    column = frame.columns[frame.positions[name]]
+    if not isinstance(sample_weight, str):
+        return frame, sample_weight
+    column = named_column("sample_weight", sample_weight, frame)
     values = column.to_numpy() if isinstance(column, nw.Series) else column
-    return without_column(frame, name), np.asarray(values)
+    return without_column(frame, sample_weight), np.asarray(values)
+
+
+def named_column(option: str, name: str, frame: Frame) -> RawColumn:
+    """Return the column that an option names; ParameterError where there is none, or several."""
+    count = frame.names.count(name)
+    if count == 1:
+        return frame.columns[frame.positions[name]]
+    if count:
+        raise ParameterError(
+            f"{option} names {quoted(name)}, and {count} columns have this name; give each its own."
+        )
+    hint = near_matches(name, frame.names)
+    raise ParameterError(f"{option} names {quoted(name)}, which is not a column; {hint}")
 
 
 def as_frame(X: object) -> Frame:
@@ -94,8 +108,8 @@ def as_frame(X: object) -> Frame:
     """
     if isinstance(X, Frame):
         return X
+    _refuse_parts(X)
     if isinstance(X, str | PathLike):
-        _refuse_parts(fspath(X))
         return as_frame(read_table(fspath(X)))
     if type(X).__module__.partition(".")[0] == "scipy" and hasattr(X, "toarray"):
         raise TableError(
@@ -110,11 +124,28 @@ def as_frame(X: object) -> Frame:
     return Frame(tuple(f"x{at}" for at in range(len(columns))), columns, len(array), "numpy")
 
 
-def _refuse_parts(path: str) -> None:
-    """Raise TableError for a pattern of file names: only some functions take a table in parts."""
-    if glob.has_magic(path) and not Path(path).exists():
-        what = f"{quoted(path, 300)} is a table in parts, and this needs all of its rows at once"
-        raise TableError([Finding(None, what, "read the files, and pass the table that they make")])
+def _refuse_parts(X: object) -> None:
+    """Raise TableError for a table in parts, which only some functions take."""
+    remedy = "pandas.read_parquet reads all files of a folder or list, if they fit in memory"
+    if isinstance(X, str | PathLike):
+        what, path = path_name(X), Path(fspath(X))
+        with reading(f"the path {what}"):
+            pattern = glob.has_magic(fspath(X)) and not path.exists()
+            in_parts = pattern or (
+                path.is_dir() and next(path.rglob("*.parquet"), None) is not None
+            )
+    elif isinstance(X, list | tuple):
+        what, in_parts = "a list of files", bool(X) and all(map(_is_parquet, X))
+    else:
+        what, in_parts = "a dataset", type(X).__module__ == "pyarrow._dataset"
+        remedy = "X.to_table() reads all of it, if it fits in memory"
+    if in_parts:
+        what = f"{what} is a table in parts, and this needs all of its rows in memory at once"
+        raise TableError([Finding(None, what, remedy)])
+
+
+def _is_parquet(item: object) -> bool:
+    return isinstance(item, str | PathLike) and fspath(item).lower().endswith(".parquet")
 
 
 def _eager_native(X: object) -> Any | None:
@@ -127,13 +158,15 @@ def _eager_native(X: object) -> Any | None:
     if isinstance(frame, nw.Series):
         raise TableError(_one_column(type(X).__name__, "X.to_frame() or X[['name']]"))
     if isinstance(frame, nw.LazyFrame):
-        frame = frame.collect()
+        with reading(f"the lazy frame of {frame.implementation.value}"):
+            frame = frame.collect()
     if not isinstance(frame, nw.DataFrame):
         if not hasattr(X, "__arrow_c_stream__") or find_spec("pyarrow") is None:
             return None
         import pyarrow as pa
 
-        return pa.table(X)  # record batches and other arrow producers
+        with reading(f"the table of type {type(X).__name__}"):
+            return pa.table(X)  # record batches and other arrow producers
     known = ("pandas", "polars", "pyarrow")
     return frame.to_native() if frame.implementation.value in known else frame.to_arrow()
 

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import glob
 import os
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
+from itertools import count
 from pathlib import Path
 from typing import Any, Protocol
 
 import narwhals as nw
 
 from mixedgm.errors import Finding, TableError
-from mixedgm.printable import few, quoted
+from mixedgm.printable import few
+from mixedgm.table.files import path_name, reading
 from mixedgm.table.read import as_frame, without_column
 
 __all__ = [
@@ -32,7 +35,6 @@ __all__ = [
 _MOST_ROWS = 2**19
 _FEWEST_ROWS = 2**12
 _CELLS = 2**24
-_LONGEST_PATH = 300
 
 
 class Source(Protocol):
@@ -61,7 +63,7 @@ def source_of(X: object, most_rows: int | None = None) -> Source | None:
     if isinstance(X, str | os.PathLike):
         return _of_path(os.fspath(X), most_rows)
     if isinstance(X, list | tuple) and X and all(isinstance(each, str | os.PathLike) for each in X):
-        return ParquetFiles([_parquet(Path(each)) for each in X], most_rows)
+        return _parquet_files([Path(each) for each in X], most_rows)
     native = nw.to_native(X, pass_through=True)
     if nw.dependencies.is_polars_lazyframe(native):
         return LazyTable(native, most_rows)
@@ -84,24 +86,24 @@ def rows_at_once(n_columns: int, most_rows: int | None = None) -> int:
 
 def _of_path(path: str, most_rows: int | None) -> Source | None:
     folder = Path(path)
-    if folder.is_dir():
-        return _of_folder(folder, most_rows)
-    if folder.exists() or not glob.has_magic(path):
-        return None
-    files = [Path(name) for name in sorted(glob.glob(path, recursive=True))]
+    with reading(f"the path {path_name(path)}"):
+        if folder.is_dir():
+            return _of_folder(folder, most_rows)
+        if folder.exists() or not glob.has_magic(path):
+            return None
+        files = [Path(name) for name in sorted(glob.glob(path, recursive=True))]
     if not files:
-        where = quoted(str(Path.cwd()), _LONGEST_PATH)
         raise TableError(
-            f"no file fits the pattern {quoted(path, _LONGEST_PATH)}. Check the path; it is "
-            f"relative to {where}."
+            f"no file fits the pattern {path_name(path)}. Check the path; it is relative to "
+            f"{path_name(Path.cwd())}."
         )
-    return ParquetFiles([_parquet(file) for file in files], most_rows)
+    return _parquet_files(files, most_rows)
 
 
 def _of_folder(folder: Path, most_rows: int | None) -> Source:
     files = sorted(folder.rglob("*.parquet"))
     if not files:
-        what = f"the folder {quoted(str(folder), _LONGEST_PATH)} has no Parquet files"
+        what = f"the folder {path_name(folder)} has no Parquet files"
         raise TableError(
             [
                 Finding(
@@ -110,17 +112,43 @@ def _of_folder(folder: Path, most_rows: int | None) -> Source:
             ]
         )
     if any("=" in part for part in files[0].relative_to(folder).parts[:-1]):
-        _need_pyarrow()
+        _check_hive(folder, files)
         from pyarrow import dataset
 
         by_value = dataset.HivePartitioning.discover(infer_dictionary=True)
         whole = dataset.dataset(folder, format="parquet", partitioning=by_value)
         return ArrowDataset(whole, _arrow_library(), most_rows)
+    return _parquet_files(files, most_rows)
+
+
+def _check_hive(folder: Path, files: Sequence[Path]) -> None:
+    """Raise TableError where a column is both in the files and in the names of their folders."""
+    where: dict[str, list[str]] = {}
+    for file in files:
+        folders = file.relative_to(folder).parts[:-1]
+        in_names = {name.partition("=")[0] for name in folders if "=" in name}
+        with reading(f"the file {path_name(file)}"), _opened(file) as opened:
+            for name in in_names.intersection(opened.schema_arrow.names):
+                where.setdefault(name, []).append(path_name(file))
+    if where:
+        what, remedy = "it is in the names of folders, and also in", "leave it out of the files"
+        raise TableError(
+            Finding(name, f"{what} {part_names(inside)}", remedy) for name, inside in where.items()
+        )
+
+
+def _parquet_files(files: Sequence[Path], most_rows: int | None) -> ParquetFiles:
+    """Return the files as parts; TableError where one is not there, or is there twice."""
+    counts = Counter(_parquet(file).resolve() for file in files)
+    twice = [path_name(file) for file, count in counts.items() if count > 1]
+    if twice:
+        what = f"the same file more than once: {few(twice, 3, str)}"
+        raise TableError([Finding(None, what, "list every file once: its rows would count twice")])
     return ParquetFiles(files, most_rows)
 
 
 def _parquet(file: Path) -> Path:
-    name = quoted(str(file), _LONGEST_PATH)
+    name = path_name(file)
     if file.suffix.lower() != ".parquet":
         what = (
             f"{name} is not a Parquet file; a table in parts consists of files ending in .parquet"
@@ -128,8 +156,9 @@ def _parquet(file: Path) -> Path:
         raise TableError(
             [Finding(None, what, "convert it, or read the files and put them together")]
         )
-    if not file.is_file():
-        raise TableError(f"there is no file {name}.")
+    with reading(f"the file {name}"):
+        if not file.is_file():
+            raise TableError(f"there is no file {name}.")
     return file
 
 
@@ -176,7 +205,7 @@ class ParquetFiles:
         """
         units = []
         for file in self.files:
-            with _opened(file) as opened:
+            with reading(f"the file {path_name(file)}"), _opened(file) as opened:
                 most = rows_at_once(len(opened.schema_arrow.names), self.most_rows)
                 metadata = opened.metadata
                 sizes = [metadata.row_group(k).num_rows for k in range(metadata.num_row_groups)]
@@ -191,33 +220,38 @@ class ParquetFiles:
 
     def empty(self) -> Any:
         """Return a frame without rows that has the columns of the first file."""
-        with _opened(self.files[0]) as opened:
+        file = self.files[0]
+        with reading(f"the file {path_name(file)}"), _opened(file) as opened:
             return _as_frame(opened.schema_arrow.empty_table(), self.library)
 
     def frames(self) -> Iterator[tuple[str, Any]]:
         """Yield the parts of all files."""
+        for file in self.files:
+            label = path_name(file)
+            for frame in _guarded(self._frames_of(file), f"the file {label}"):
+                yield label, frame
+
+    def _frames_of(self, file: Path) -> Iterator[Any]:
         from pyarrow import Table
 
-        for file in self.files:
-            label = quoted(str(file), _LONGEST_PATH)
-            with _opened(file) as opened:
-                rows, n = rows_at_once(len(opened.schema_arrow.names), self.most_rows), 0
-                for batch in _batches(opened, rows, file):
-                    n += 1
-                    yield label, _as_frame(Table.from_batches([batch]), self.library)
-                if not n:
-                    yield label, _as_frame(opened.schema_arrow.empty_table(), self.library)
+        with _opened(file) as opened:
+            rows, n = rows_at_once(len(opened.schema_arrow.names), self.most_rows), 0
+            for batch in opened.iter_batches(batch_size=rows):
+                n += 1
+                yield _as_frame(Table.from_batches([batch]), self.library)
+            if not n:
+                yield _as_frame(opened.schema_arrow.empty_table(), self.library)
 
 
 def file_part(unit: tuple[Path, int, int], library: str, without: Sequence[str]) -> Any:
     """Return the rows of some row groups of a file, less some columns."""
     file, first, last = unit
-    with _opened(file) as opened:
+    with reading(f"the file {path_name(file)}"), _opened(file) as opened:
         if first == last:
             table = opened.schema_arrow.empty_table()
         else:
             table = opened.read_row_groups(list(range(first, last)))
-    frame = as_frame(_as_frame(table, library))
+        frame = as_frame(_as_frame(table, library))
     for name in without:
         frame = without_column(frame, name) if name in frame.positions else frame
     return frame
@@ -227,23 +261,17 @@ def _opened(file: Path) -> Any:
     _need_pyarrow()
     from pyarrow import parquet
 
-    try:
-        return parquet.ParquetFile(file)
-    except Exception as error:  # of whichever family
-        raise _unreadable(file, error) from error
+    return parquet.ParquetFile(file)
 
 
-def _batches(opened: Any, rows: int, file: Path) -> Iterator[Any]:
-    try:
-        yield from opened.iter_batches(batch_size=rows)
-    except OSError as error:
-        raise _unreadable(file, error) from error
-
-
-def _unreadable(file: Path, error: Exception) -> TableError:
-    reason = str(error).strip().partition("\n")[0] or type(error).__name__
-    name = quoted(str(file), _LONGEST_PATH)
-    return TableError(f"the file {name} cannot be read: {reason}")
+def _guarded(frames: Iterator[Any], source: str, *, numbered: bool = False) -> Iterator[Any]:
+    """Yield the frames of a source; TableError says what cannot be read (which part), and why."""
+    for n in count(1):
+        with reading(f"part {n} of {source}" if numbered else source):
+            frame = next(frames, None)
+        if frame is None:
+            return
+        yield frame
 
 
 @dataclass(frozen=True)
@@ -256,6 +284,11 @@ class ArrowDataset:
 
     def frames(self) -> Iterator[tuple[str, Any]]:
         """Yield its batches; one is read while another is encoded."""
+        frames = _guarded(self._batches(), "the dataset", numbered=True)
+        for n, frame in enumerate(frames, 1):
+            yield f"part {n}", frame
+
+    def _batches(self) -> Iterator[Any]:
         from pyarrow import Table
 
         rows, n = rows_at_once(len(self.dataset.schema.names), self.most_rows), 0
@@ -263,9 +296,9 @@ class ArrowDataset:
         for batch in self.dataset.to_batches(batch_size=rows, **ahead):
             if batch.num_rows:
                 n += 1
-                yield f"part {n}", _as_frame(Table.from_batches([batch]), self.library)
+                yield _as_frame(Table.from_batches([batch]), self.library)
         if not n:
-            yield "part 1", _as_frame(self.dataset.schema.empty_table(), self.library)
+            yield _as_frame(self.dataset.schema.empty_table(), self.library)
 
 
 @dataclass(frozen=True)
@@ -282,14 +315,19 @@ class LazyTable:
 
     def frames(self) -> Iterator[tuple[str, Any]]:
         """Yield batches of rows in their order."""
-        schema = self.frame.collect_schema()
-        rows, n = rows_at_once(len(schema), self.most_rows), 0
-        for batch in self._batches(rows):
+        frames = _guarded(self._some(), "the lazy frame", numbered=True)
+        for n, frame in enumerate(frames, 1):
+            yield f"part {n}", frame
+
+    def _some(self) -> Iterator[Any]:
+        """Yield batches that have rows, or else one without."""
+        schema, n = self.frame.collect_schema(), 0
+        for batch in self._batches(rows_at_once(len(schema), self.most_rows)):
             if len(batch):
                 n += 1
-                yield f"part {n}", batch
+                yield batch
         if not n:
-            yield "part 1", schema.to_frame()
+            yield schema.to_frame()
 
     def _batches(self, rows: int) -> Iterator[Any]:
         if hasattr(self.frame, "collect_batches"):

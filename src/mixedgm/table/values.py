@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixedgm.printable import counted
+from mixedgm.table.numbers import as_doubles, nearest_double
 from mixedgm.table.read import RawColumn
 from mixedgm.table.schema import Level
 
@@ -102,16 +103,16 @@ class Values:
     def numbers(self) -> Floats:
         """Return the values as float64, NaN where missing; zero-copy where the frame allows it."""
         if self._array is not None:
-            return np.asarray(self._array, dtype=np.float64)
+            return as_doubles(self._array)
         if self.family == "category":
             factor = self.factor()
-            table = np.array([*map(_as_float, factor.levels), np.nan])
+            table = np.array([*map(nearest_double, factor.levels), np.nan])
             return np.asarray(table[factor.codes], dtype=np.float64)
         if _holds_objects(self.column):
             return _object_numbers(_to_numpy(self.column))
         if isinstance(self.column, nw.Series):
             return _series_numbers(self.column)
-        return np.asarray(self.column, dtype=np.float64)
+        return as_doubles(self.column)
 
     @cached_property
     def _array(self) -> NDArray[Any] | None:
@@ -145,7 +146,7 @@ class Values:
     def shown(self, *, text: bool) -> str:
         """Return the commonest values with counts; of a mixed column those that are text or not."""
         if self.family == "mixed":
-            cells = np.asarray(self.column, dtype=object)
+            cells = _to_numpy(self.column)
             counts = Counter(
                 cell for cell in cells if isinstance(cell, str) == text and cell == cell
             )
@@ -236,9 +237,12 @@ def _holds_objects(column: RawColumn) -> bool:
 
 
 def _to_numpy(column: RawColumn) -> NDArray[Any]:
-    if isinstance(column, nw.Series):
-        return np.asarray(column.to_numpy(), dtype=object)
-    return column
+    """The objects of a column; a signalling NaN, which cannot be hashed or compared, is a NaN."""
+    values = np.asarray(
+        column.to_numpy() if isinstance(column, nw.Series) else column, dtype=object
+    )
+    signals = [isinstance(value, Decimal) and value.is_snan() for value in values]
+    return np.where(signals, np.nan, values) if any(signals) else values
 
 
 def _dtype_name(column: RawColumn) -> str:
@@ -267,17 +271,9 @@ def _series_numbers(column: nw.Series[Any]) -> Floats:
     return np.asarray(column.cast(nw.Float64).to_numpy(), dtype=np.float64)
 
 
-def _as_float(value: Any) -> float:
-    """The nearest double; infinity where a whole number is beyond all of them."""
-    try:
-        return float(value)
-    except OverflowError:
-        return float("-inf") if value < 0 else float("inf")
-
-
 def _object_numbers(values: NDArray[Any]) -> Floats:
     as_float = {
-        value: np.nan if type(value).__name__ in _MISSING_TYPES else _as_float(value)
+        value: np.nan if type(value).__name__ in _MISSING_TYPES else nearest_double(value)
         for value in set(values)
     }
     return np.fromiter(map(as_float.__getitem__, values), dtype=np.float64, count=len(values))

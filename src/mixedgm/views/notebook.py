@@ -45,7 +45,7 @@ def _facts(summary: Summary) -> str:
     rows = []
     for name, value in facts(summary):
         text = escape(value)
-        if name == "certificate" and not summary.converged:
+        if name == "certificate" and not summary.solved:
             text = f'<strong style="color:{SIGN_COLOURS["-"]}">{text}</strong>'
         rows.append(
             f'<tr><td style="{_CELL};opacity:.7">{name}</td><td style="{_CELL}">{text}</td></tr>'

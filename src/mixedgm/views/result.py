@@ -26,8 +26,14 @@ _HEAD = CELL + ";font-weight:600;border-bottom:1px solid rgba(128,128,128,.5)"
 
 
 def how_found(exact: bool, note: str = "") -> str:
-    """Return how a result was found, for the line below it."""
-    return "exact" if exact else note or "sampled"
+    """Return how a result was found, for the line below it.
+
+    Examples
+    --------
+    >>> how_found(True), how_found(False)
+    ('exact under the model', 'sampled')
+    """
+    return "exact under the model" if exact else note or "sampled"
 
 
 def result_text(title: str, columns: Columns, notes: Sequence[str], whole: str = "frame()") -> str:
@@ -37,11 +43,11 @@ def result_text(title: str, columns: Columns, notes: Sequence[str], whole: str =
 
     Examples
     --------
-    >>> print(result_text("Means", {"column": ["age"], "mean": [41.5]}, ["exact"]))
+    >>> print(result_text("Means", {"column": ["age"], "mean": [41.5]}, ["sampled"]))
     Means
     column  mean
     age     41.5
-    (exact)
+    (sampled)
     """
     n_rows = len(next(iter(columns.values())))
     shown = {name: list(values)[:_SHOWN] for name, values in columns.items()}

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import groupby
+from typing import Self
 
 from mixedgm.fitted import Edge, FittedModel
 from mixedgm.model.kinds import edge_kinds, ends_of
@@ -15,7 +16,7 @@ from mixedgm.report import Completion
 from mixedgm.solve.loop import Account
 from mixedgm.table.schema import Schema
 
-__all__ = ["Summary", "summarise"]
+__all__ = ["Summary", "SummaryText", "summarise"]
 
 
 @dataclass(frozen=True)
@@ -136,6 +137,37 @@ class Summary(Account):
         from mixedgm.views.notebook import html
 
         return html(self)
+
+
+class SummaryText(str):
+    """The text of a summary; notebooks show it as HTML, and `values` holds what it tells.
+
+    Examples
+    --------
+    >>> import mixedgm as mg
+    >>> text = mg.from_params({"x": "continuous", "y": "continuous"}, {}).summary()
+    >>> text.splitlines()[0], text.values.n_columns
+    ('Mixed graphical model', 2)
+    """
+
+    values: Summary
+
+    def __new__(cls, values: Summary) -> Self:
+        """Write the text."""
+        text = super().__new__(cls, repr(values))
+        text.values = values
+        return text
+
+    def __getnewargs__(self) -> tuple[Summary]:  # type: ignore[override]
+        """Return what a copy is made of."""
+        return (self.values,)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        """Return the summary as HTML for a notebook."""
+        return self.values._repr_html_()
 
 
 def summarise(fitted: FittedModel, notes: tuple[str, ...] = ()) -> Summary:

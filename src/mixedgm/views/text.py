@@ -208,13 +208,12 @@ def _objective(summary: Summary) -> str:
 
 
 def _certificate(summary: Summary) -> str:
-    if summary.kkt_error > 0.0 and summary.completion is not None:
-        text = f"KKT {summary.kkt:.2g}, tol {summary.tol:.2g}: NOT converged"
-        if summary.converged:
-            text = f"KKT {summary.kkt:.2g}, at most tol {summary.tol:.2g}: converged"
-        text += f"; with other draws of the missing cells, an error of {summary.kkt_error:.1g}"
-        return text if summary.converged else f"{text}. {one_line(summary.message)}"
-    if summary.kkt_error > 0.0:
+    if summary.solved and not summary.converged:
+        return (
+            f"KKT {summary.kkt:.2g} at the completions that were drawn, at most tol "
+            f"{summary.tol:.2g}: solved up to their Monte Carlo error, {summary.kkt_error:.1g}"
+        )
+    if summary.kkt_error > 0.0 and (summary.completion is None or not summary.converged):
         text = f"KKT {summary.kkt:.2g}, standard error {summary.kkt_error:.1g}"
         text += "" if summary.converged else ": NOT converged"
         return f"{text}. {one_line(summary.message)}"

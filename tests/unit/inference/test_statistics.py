@@ -107,3 +107,18 @@ def test_pair_statistics_of_an_empty_layout():
     task = table.task()
     tests = pairs_given(task, np.zeros(0, dtype=np.int64))
     assert pair_statistics(tests.estimates, task.layout.nodes).p.shape == (0,)
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_the_ordered_test_of_a_hurdle_column_is_for_both_parts_moving_alike(sign):
+    """Where one part rises and the other falls, it finds little of what all directions find."""
+    rng, n = np.random.default_rng(8), 800
+    table = draw(8, n, 1, (), n_spiked=1)
+    x = table.X[:, 0] / table.X[:, 0].std()
+    there = rng.random(n) < 1.0 / (1.0 + np.exp(-0.4 * x))
+    amount = 5.0 + 0.25 * sign * x + rng.normal(size=n)
+    table.X[:, 1], table.Y[:, 0] = np.where(there, amount, 0.0), there
+    found = pairs_given(table.task(), np.arange(1)).statistics
+    share = found.direction[0] ** 2 / found.statistic[0]
+    assert found.statistic[0] > 30.0
+    assert share > 0.8 if sign > 0.0 else share < 0.2

@@ -276,3 +276,47 @@ def test_layouts_of_other_nodes_or_edges_are_not_the_same(other):
     assert not layout.same(other)
     assert not layout.same(layout.restrict(np.array([0, 1])))
     assert layout.same(Layout.complete(Nodes.mixed(2, (2, 3))))
+
+
+# -- the same edges in other layouts ---------------------------------------------------------------
+
+
+def named(layout, groups=None):
+    groups = range(layout.n_groups) if groups is None else groups
+    return [(*layout.pairs[g].tolist(), int(layout.moderator[g])) for g in groups]
+
+
+@QUICK
+@given(layouts(), groups_seed, groups_seed)
+def test_edges_are_the_same_in_all_layouts_of_the_columns(layout, first, second):
+    """Against sets of plain tuples; pairs of one of them come in any order, as appended ones do."""
+    here = layout.restrict(subset(layout, first))
+    order = np.random.default_rng(second).permutation(subset(layout, second))
+    there = Layout(layout.nodes, layout.pairs[order])
+    both = set(named(here)) & set(named(there))
+    groups = there.groups_of(here.triples)
+    assert set(named(there, groups)) == both
+    assert groups.tolist() == sorted(groups.tolist())
+    if both == set(named(here)):
+        assert named(there, there.numbers_of(here.triples)) == named(here)
+    else:
+        with pytest.raises(LookupError, match="no group for"):
+            there.numbers_of(here.triples)
+
+
+def test_separate_regressions_have_directions_and_pairs_have_none():
+    nodes = Nodes.mixed(3, ())
+    directed, pairs = Layout.complete(nodes, nodewise=True), Layout.complete(nodes)
+    back = directed.numbers_of(np.array([[2, 0, -1]]))
+    assert named(directed, back) == [(2, 0, -1)]
+    assert named(pairs, pairs.numbers_of(directed.triples[back])) == [(0, 2, -1)]
+    assert pairs.groups_of(directed.triples).tolist() == [0, 1, 2]
+
+
+def test_a_deviation_is_not_its_edge():
+    nodes = Nodes.mixed(3, ())
+    none = np.zeros((2, 3, 3), dtype=bool)
+    moderated = Layout.complete(nodes, covariates=(2,)).moderated((1, 1), none)
+    found = moderated.numbers_of(np.array([[1, 0, 1], [0, 1, -1], [0, 1, 0]]))
+    assert named(moderated, found) == [(0, 1, 1), (0, 1, -1), (0, 1, 0)]
+    assert Layout.complete(nodes).groups_of(moderated.triples[found]).tolist() == [0]

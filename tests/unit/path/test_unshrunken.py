@@ -9,6 +9,7 @@ from mixedgm.model.kinds import CountKind, OrdinalKind
 from mixedgm.path.refits import (
     ROWS_OF_A_STABLE_EDGE,
     degrees_of_freedom,
+    emptied,
     least_curvature,
     open_edges,
     parameters,
@@ -519,3 +520,25 @@ def test_an_empty_graph_is_the_null_model():
 def _own_units(seed):
     table = draw(seed, 40, 2, (2, 3))
     return table.X, table.Y
+
+
+def test_cells_that_a_resample_has_lost_are_counted_by_level():
+    """Against counts of the rows; the resample lacks a level, so its columns stand elsewhere."""
+    rng = np.random.default_rng(0)
+    codes = np.column_stack([rng.integers(0, 3, 200), rng.integers(0, 4, 200)])
+    extra = rng.integers(0, 2, 200)
+    table = table_of([*codes.T, extra], (3, 4, 2))
+    whole = table.task()
+    lost = (codes[:, 0] == 0) | ((codes[:, 0] == 2) & (codes[:, 1] == 1))
+    some = table_of([*codes[~lost].T, extra[~lost]], (3, 4, 2))
+    task = some.task()
+    assert task.observed.tolist()[:3] == [False, True, True]
+    found = emptied(task, whole, np.arange(task.layout.n_groups))
+    counts = np.array(
+        [
+            [(~lost & (codes == cell).all(axis=1)).sum() for cell in cells]
+            for cells in ([(1, b) for b in range(4)], [(2, b) for b in range(4)])
+        ]
+    )
+    assert (counts == 0).sum() == 1
+    assert pairs(task, np.flatnonzero(found)) == {(0, 1)}

@@ -1,10 +1,12 @@
 """Calibrated and uniform weights equal the loops; under independence groups pull alike."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from tests.reference import plain
-from tests.support.problems import draw
+from tests.support.problems import draw, random_theta
 
 SHAPES = [(2, (2, 5), False), (2, (2, 5), True), (4, (), True), (1, (3,), False)]
 
@@ -57,3 +59,36 @@ def test_calibrated_groups_have_equal_expected_pull_under_independence():
         norms = task.layout.group_norms(task.null.evaluation.gradient)
         total = total + (norms / task.penalty.weights) ** 2
     assert total.max() / total.min() < 1.5
+
+
+@pytest.mark.parametrize("kind", ["calibrated", "uniform"])
+def test_both_parts_of_a_hurdle_column_are_standardised_before_the_norm(kind):
+    """The penalty in the data's own parameters: the formulas of docs/mathematics.md."""
+    table = draw(4, 90, 1, (), n_spiked=2)
+    task = table.task(weights=kind)
+    theta = random_theta(task.layout, 0)
+    coef, (x, one, two) = task.params(theta).coef, table.X.T
+    parts = [[x]]
+    for h, location in zip((one, two), table.locations, strict=True):
+        parts.append([h != 0.0, (h != 0.0) * (h - location)])
+    spread = [np.array([np.std(part) for part in each]) for each in parts]
+    if kind == "calibrated":
+        spread = [np.sqrt(len(each)) * each for each in spread]
+    else:  # weight 1 for numbers, and for how much a hurdle column is
+        spread = [each / each[-1] for each in spread]
+    columns, expected = [slice(0, 1), slice(1, 3), slice(3, 5)], 0.0
+    for u, v in ((0, 1), (0, 2), (1, 2)):
+        block = coef[columns[u], columns[v]]
+        expected += np.linalg.norm(spread[u][:, None] * block * spread[v])
+    assert task.penalty.value(theta, 0.3) == pytest.approx(0.3 * expected, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("loss", "share"), [("pseudolikelihood", 0.5), ("nodewise", 1.0), ("likelihood", 1.0)]
+)
+def test_edges_of_covariates_have_the_weight_of_the_conditionals_they_are_in(loss, share):
+    table = replace(draw(5, 60, 3, ()), covariates=(0,))
+    task = table.task(loss=loss)
+    given = (task.layout.pairs == 0).any(axis=1)
+    np.testing.assert_allclose(task.yardstick[given], share, rtol=1e-12)
+    np.testing.assert_allclose(task.yardstick[~given], 1.0, rtol=1e-12)

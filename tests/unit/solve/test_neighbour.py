@@ -9,7 +9,8 @@ from mixedgm.inference.pairs import inverse_curvature
 from mixedgm.path.task import Reference, prepare
 from mixedgm.penalty.group_lasso import GroupLasso
 from mixedgm.solve.choose import Auto
-from mixedgm.solve.neighbour import Chord, Secant, neighbour_of
+from mixedgm.solve.contrasts import Contrasts
+from mixedgm.solve.neighbour import Chord, Secant, SecantState, neighbour_of
 from mixedgm.solve.problem import Problem
 from mixedgm.solve.proximal_gradient import ProximalGradient
 from mixedgm.solve.proximal_newton import ProximalNewton
@@ -113,7 +114,7 @@ def test_secants_reach_the_optimum_without_penalty(whole, spread):
     theta = free_solution(task).theta
     other = reweighted(design, task, 1, spread)
     expected = free_solution(other)
-    solver = Secant(inverse_curvature(task.smooth, theta), ProximalNewton("exact"))
+    solver = Secant(task.layout, inverse_curvature(task.smooth, theta), ProximalNewton("exact"))
     begin = other.theta_of(task.params(theta))
     start = Start(begin, other.smooth.evaluate(begin))
     found = solve(unpenalised(other), solver, start, tol=TOL, max_iter=200)
@@ -127,3 +128,19 @@ def test_secants_reach_the_optimum_without_penalty(whole, spread):
     if spread == 0.01:
         assert found.curvature_passes == 0.0, "gradients are enough"
         assert found.n_iter < 15
+
+
+def test_secants_know_which_groups_their_curvature_is_about(whole):
+    """Another graph with as many parameters is another problem: its solver takes over."""
+    _, task, _ = whole
+    sizes, pairs = task.layout.sizes, task.layout.pairs
+    same = [(a, b) for a in range(len(sizes)) for b in range(a) if sizes[a] == sizes[b]]
+    here, there = (task.smooth.restrict(np.array([g])) for g in same[0])
+    assert here.layout.n_theta == there.layout.n_theta
+    inverse = np.eye(Contrasts(here.layout).reduced.n_theta)
+    solver = Secant(here.layout, inverse, ProximalNewton("exact"))
+    for small, expected in ((here, True), (there, False)):
+        problem = Problem(small, GroupLasso.none(small.layout), 0.0, np.ones(1))
+        theta = small.null()
+        state = solver.init(problem, theta, small.evaluate(theta), TOL)
+        assert isinstance(state, SecantState) == expected, pairs[list(same[0])]

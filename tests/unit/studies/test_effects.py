@@ -17,6 +17,7 @@ def fitted():
     return mg.MixedGraphicalModel(types=TYPES, lam=0.05).fit(patients(300)).fitted_
 
 
+@pytest.mark.filterwarnings("ignore:.*follows from:mixedgm.TableWarning")
 def test_rows_are_complete_and_spread_over_the_table():
     table = pd.DataFrame({"x": np.arange(1000) / 2, "y": np.arange(1000.0) ** 0.5})
     table.loc[::2, "y"] = np.nan
@@ -74,6 +75,7 @@ def test_histograms_count_every_row(fitted):
     assert known_shares(fitted, fitted.schema.node_index("age")) is None
 
 
+@pytest.mark.filterwarnings("ignore:.*follows from:mixedgm.TableWarning")
 def test_whole_numbers_have_whole_bins():
     table = pd.DataFrame({"year": np.arange(1950, 2010), "x": np.arange(60) ** 0.5})
     gaps, _ = learn_gaps(table, types={"year": "continuous"})

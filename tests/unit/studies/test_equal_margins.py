@@ -89,3 +89,19 @@ def test_groups_that_do_not_overlap_are_refused() -> None:
     given = {"types": {"k": "count"}, "lam": 0.2, "n_perm": 2, "random_state": 0, "n_jobs": 1}
     with pytest.raises(mg.ParameterError, match="test='differences'"):
         mg.compare(table, np.repeat(["a", "b"], 80), **given)
+
+
+@pytest.mark.filterwarnings("ignore::mixedgm.TableWarning")
+def test_no_row_loses_all_of_its_weight() -> None:
+    """One group alone has a value far out: it would have to count nothing there."""
+    x = np.concatenate([np.full(20, 1.0), np.full(20, 1.0)])
+    x[[0, 1, 20]] = 1.1, 5.0, 1.05
+    table = pd.DataFrame({"x": x, "y": np.random.default_rng(0).normal(size=40)})
+    parts = [Part(np.arange(20), np.ones(20)), Part(np.arange(20, 40), np.ones(20))]
+    found = margins(table)
+    for _ in range(3):  # shuffles change weights that were changed before
+        factors = found.factors(parts)
+        assert all(np.isfinite(each).all() and (each > 0.0).all() for each in factors)
+        parts = [
+            Part(part.rows, part.weights * each) for part, each in zip(parts, factors, strict=True)
+        ]

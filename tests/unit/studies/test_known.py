@@ -128,8 +128,8 @@ def test_scales_are_simulated_where_tables_do_not_fit():
         mg.from_params({f"y{k}": 2 for k in range(n)}, {"cat_interaction": pairs[: 2 * n, : 2 * n]})
         for n in (3, 25)
     )
-    assert exact.summary().notes == ()
-    assert "simulated" in simulated.summary().notes[0]
+    assert exact.summary().values.notes == ()
+    assert "simulated" in simulated.summary().values.notes[0]
     np.testing.assert_allclose(exact.fitted_.node_scales, np.sqrt(0.5), rtol=1e-12)
     np.testing.assert_allclose(simulated.fitted_.node_scales, np.sqrt(0.5), rtol=0.03)
 
@@ -155,7 +155,10 @@ def wrong(message, **blocks):
 def test_everything_wrong_is_named():
     wrong(r"cont_bias has shape \(3,\), but the columns need \(2,\)", cont_bias=np.zeros(3))
     wrong("precision is not symmetric: 0.5 at .'a', 'b'.", precision=np.array([[1, 0.5], [0, 1]]))
-    wrong("positive, and is -1 at 'b'", precision=np.diag([1.0, -1.0]))
+    wrong("positive, above 1e-100, and is -1 at 'b'", precision=np.diag([1.0, -1.0]))
+    wrong("positive, above 1e-100, and is 4.94066e-324 at 'a'", precision=np.diag([5e-324, 1.0]))
+    wrong(r"cont_bias holds 1 values .* below 1e\+100", cont_bias=np.array([1e300, 0.0]))
+    wrong("cont_bias holds 2 values", cont_bias=[10**400, np.longdouble("1e400")])
     wrong("smallest eigenvalue is -1", precision=np.array([[1.0, 2.0], [2.0, 1.0]]))
     wrong("levels of 'z' itself", cat_interaction=np.diag([0.0, 0, 0, 0, 1]))
     wrong("'y=u', 'z=a'", cat_interaction=np.eye(5, k=3))

@@ -45,7 +45,7 @@ def test_p_values_are_uniform_under_the_null():
     p = []
     for _ in range(2000):
         drawn = rng.normal(size=(101, 4)) @ mix
-        p.append(one(drawn[0], drawn[1:], 1e-12).p_value[0])
+        p.append(one(drawn[0], drawn[1:], 1e-12).p[0])
     for q in (0.5, 0.1, 0.01):
         assert abs(np.mean(np.array(p) <= q) - q) < 4 * np.sqrt(q * (1 - q) / 2000) + 0.2 * q
 
@@ -65,7 +65,7 @@ def test_groups_are_judged_alone_and_in_chunks():
     whole = oddities(drawn[0], drawn[1:], group, 1e-12)
     alone = [one(drawn[0, group == g], drawn[1:, group == g], 1e-12) for g in range(5)]
     chunks = oddities(drawn[0], drawn[1:], group, 1e-12, cells_at_once=31 * 3)
-    for name in ("distance", "p_value", "tail"):
+    for name in ("distance", "p", "tail"):
         expected = np.concatenate([getattr(odd, name) for odd in alone])
         np.testing.assert_allclose(getattr(whole, name), expected)
         np.testing.assert_allclose(getattr(chunks, name), expected)
@@ -80,7 +80,7 @@ def test_the_distance_is_one_where_nothing_is_odd_and_grows():
     far = one(np.array([10.0, -10.0, 10.0]), simulated, 1e-12)
     assert near.distance[0] == pytest.approx(1.0, abs=0.1)
     assert far.distance[0] == pytest.approx(10.0, rel=0.1)
-    assert far.p_value[0] < 1e-20 < near.p_value[0]
+    assert far.p[0] < 1e-20 < near.p[0]
     np.testing.assert_allclose(far.scaled, [10, -10, 10], rtol=0.15)
 
 
@@ -100,6 +100,6 @@ def test_a_table_that_is_far_off_is_measured_and_hides_nothing(size):
 
 def test_a_statistic_that_never_varies_is_odd_only_where_it_differs():
     simulated = np.zeros((50, 2))
-    assert one(np.zeros(2), simulated, 0.001).p_value[0] == 1.0
-    assert one(np.array([0.0, 0.5]), simulated, 0.001).p_value[0] < 1e-20
-    assert one(np.array([0.0, 1e-4]), simulated, 0.001).p_value[0] > 0.5
+    assert one(np.zeros(2), simulated, 0.001).p[0] == 1.0
+    assert one(np.array([0.0, 0.5]), simulated, 0.001).p[0] < 1e-20
+    assert one(np.array([0.0, 1e-4]), simulated, 0.001).p[0] > 0.5

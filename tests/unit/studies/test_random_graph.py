@@ -44,7 +44,7 @@ def test_dense_continuous_graphs_are_shrunk_and_say_so():
     assert np.linalg.eigvalsh(truth.params_.precision)[0] == pytest.approx(0.25)
     off = np.abs(truth.params_.precision[np.triu_indices(8, 1)])
     np.testing.assert_allclose(off, off[0])
-    assert any("multiplied by" in note for note in truth.summary().notes)
+    assert any("multiplied by" in note for note in truth.summary().values.notes)
 
 
 def test_equal_seeds_give_equal_models():

@@ -5,13 +5,16 @@ from collections import Counter
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import mixedgm as mg
 from mixedgm.fitting import fit_design
 from mixedgm.options import Options
 from mixedgm.parallel import seeds
+from mixedgm.studies.bootstrap import prepared
 from mixedgm.studies.bootstrap_replicates import Replicates
+from mixedgm.studies.held_graph import HeldGraph
 from mixedgm.studies.resampling import ResamplingPlan, estimate_record, fitted_record, resample
 from mixedgm.table import apply
 from tests.support.people import people
@@ -170,3 +173,25 @@ def test_resamples_of_all_kinds_are_fits_of_their_own() -> None:
     expected[:, 2] = lacks
     np.testing.assert_array_equal(every.lacking(plan.reference.observed), expected)
     assert (every.has_sign == (every.ends[:, 1] < 6)).all()
+
+
+@pytest.mark.filterwarnings("ignore::mixedgm.TableWarning")
+def test_a_resample_with_a_constant_column_is_completed_under_the_graph_that_is_held():
+    """Its layout is shorter than that of the whole table, so that groups have other numbers."""
+    rng = np.random.default_rng(0)
+    numbers = rng.normal(size=(60, 6)).cumsum(axis=1)
+    numbers[:, 0] = np.arange(60) == 7
+    numbers[rng.random(60) < 0.4, 2] = np.nan
+    rows = pd.DataFrame(numbers, columns=list("abcdef"))
+    model = mg.MixedGraphicalModel(lam=0.1, missing="model", types={"a": "continuous"}).fit(rows)
+    _, plan = prepared(model, rows)
+    wanted = [(1, 2), (2, 3), (3, 4)]
+    layout = plan.whole_by_pairs.layout
+    groups = layout.numbers_of(np.array([(*pair, -1) for pair in wanted]))
+    plan = replace(plan, held=HeldGraph.of(plan.whole_by_pairs, groups, "graph"))
+    drawn = [plan.draw(seed, 0.0) for seed in seeds(0, 8)]
+    constant = [rows for rows in drawn if np.ptp(rows.numbers[:, 0]) == 0.0]
+    assert constant
+    for resampled in [*constant[:1], next(r for r in drawn if np.ptp(r.numbers[:, 0]) > 0.0)]:
+        edges = np.argwhere(np.triu(plan.completed(resampled).params.coef, 1))
+        assert [tuple(pair) for pair in edges.tolist()] == wanted

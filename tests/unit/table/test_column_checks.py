@@ -79,11 +79,38 @@ def test_spikes_and_bounds(column, text):
 def test_few_distinct_values():
     (note,) = notes(x=np.round(RNG.uniform(0, 1.5, size=2000), 1))
     assert note.what == "has few distinct values for a number (16 in 2,000 rows)"
-    assert note.remedy == 'types={"x": "categorical"}'
+    assert note.remedy == 'types={"x": "ordinal"}, or "categorical" if they are codes'
     declared = check_table(
         pd.DataFrame({"n": NORMAL, "x": np.round(NORMAL)}), types={"x": "continuous"}
     )
     assert declared.findings == ()
+
+
+ZEROS = RNG.random(2000) < 0.6
+AMOUNT = RNG.integers(1, 2000, 2000)
+
+
+@pytest.mark.parametrize(
+    ("column", "kind"),
+    [
+        (np.where(RNG.random(2000) < 0.83, 0, 15 * AMOUNT), "hurdle"),  # money, up to 30,000
+        (np.where(RNG.random(2000) < 0.4, 0, AMOUNT), "hurdle"),  # square feet
+        (np.where(ZEROS, 0, RNG.poisson(3.0, 2000)), "hurdle"),  # counts with too many zeros
+        (np.where(ZEROS, 0, 1 + RNG.integers(0, 6, 2000)), "hurdle"),
+        (AMOUNT, None),
+        (RNG.poisson(3.0, 2000), "count"),
+        (RNG.negative_binomial(2, 0.2, 2000), "count"),
+        (np.clip(RNG.poisson(4.0, 2000) + 2, 2, 14), "ordinal"),  # rooms
+        (RNG.choice([0.0, 0.5, 1.0], 2000), "ordinal"),
+        (RNG.poisson(0.3, 2000), "ordinal"),  # as many zeros as a Poisson variable has
+        (np.round(40 + 12 * NORMAL), None),
+    ],
+)
+def test_the_kind_that_the_values_suggest(column, kind):
+    checked = check_table(pd.DataFrame({"n": RNG.normal(size=2000), "x": column}))
+    lines = [f.remedy for f in checked.findings if f.column == "x" and "types=" in f.remedy]
+    assert len(lines) == (kind is not None)
+    assert all(line.startswith(f'types={{"x": "{kind}"}}') for line in lines)
 
 
 def test_a_fit_is_silent_about_notes_but_mentions_strong_ones_in_one_line():
@@ -96,7 +123,7 @@ def test_a_fit_is_silent_about_notes_but_mentions_strong_ones_in_one_line():
         learn(strong)
     (warning,) = caught
     assert "\n" not in str(warning.message)
-    assert "'gain' (skewness " in str(warning.message)
+    assert "column 'gain': has a spike at zero (9" in str(warning.message)
     assert str(warning.message).endswith("transforms={column: None} silences this warning")
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import mixedgm as mg
-from mixedgm.table.effort import duration, effort
+from mixedgm.table.effort import effort
 from mixedgm.table.schema import Column
 
 
@@ -78,15 +78,3 @@ def test_a_fit_without_enough_memory_says_what_needs_it():
     with pytest.raises(mg.MixedGMError, match=r"not enough memory.*8 rows.*To fix") as raised:
         mg.MixedGraphicalModel(solver=Full()).fit(np.random.default_rng(0).normal(size=(8, 2)))
     assert isinstance(raised.value, MemoryError)
-
-
-def test_lengths_of_time_are_round():
-    assert [duration(60.0 * m) for m in (0.1, 2.2, 11, 25, 60, 200, 3000)] == [
-        "a minute",
-        "2 minutes",
-        "10 minutes",
-        "20 minutes",
-        "an hour",
-        "3.5 hours",
-        "2 days",
-    ]

@@ -202,7 +202,7 @@ def broken(**columns):
         (
             broken(wage=[1.0, np.nan, np.inf, 2.0, 3.0], sex=["F", None, "M", "M", None]),
             [
-                "column 'wage': 1 infinite value (inf or -inf). To fix: replace them by finite or missing values",
+                "column 'wage': 1 infinite value (inf, -inf or beyond 1.8e308). To fix: replace them by finite or missing values",
                 "missing values (NaN or null) in 2 rows, by column: 'sex' (2), 'wage' (1). To fix: drop the 2 rows, or fill them in",
             ],
         ),

@@ -142,7 +142,7 @@ def test_constant_declared_categorical():
 
 def test_infinite_values():
     assert only_error([1.0, np.inf, 2.5, -np.inf, 0.5, 1.5]) == (
-        "column 'v': 2 infinite values (inf or -inf). "
+        "column 'v': 2 infinite values (inf, -inf or beyond 1.8e308). "
         "To fix: replace them by finite or missing values"
     )
     infinite = [1.0, np.inf, 2.0, 1.0, 2.0, 1.0]
@@ -342,11 +342,32 @@ def test_check_returns_the_columns_that_can_be_used():
     assert len(checked.findings) == 1
 
 
+LARGE = np.longdouble("1e400")
+"""A long double that no double holds; infinity where long doubles are doubles."""
+
+
+@pytest.mark.parametrize("kind", ["continuous", "hurdle", "count", "ordinal", "categorical", None])
+@pytest.mark.parametrize("form", ["frame", "array", "objects", "integers"])
+def test_numbers_beyond_all_doubles(kind, form):
+    numbers = np.array([LARGE, *NOISE[1:]], dtype=np.longdouble)
+    table = {
+        "frame": lambda: pd.DataFrame({"v": numbers}),
+        "array": lambda: numbers[:, None],
+        "objects": lambda: pd.DataFrame({"v": numbers.astype(object)}),
+        "integers": lambda: pd.DataFrame({"v": [10**400, *range(len(NOISE) - 1)]}, dtype=object),
+    }[form]()
+    types = None if kind is None else {"x0" if form == "array" else "v": kind}
+    lines = errors_of(table, types=types)
+    assert any("1 infinite value (inf, -inf or beyond 1.8e308)" in line for line in lines)
+
+
 @pytest.mark.parametrize(
     ("weights", "message"),
     [
-        (np.ones((6, 2)), "must be a 1-D array, one weight for each row; got 2-D"),
+        (np.ones((6, 2)), "must be a 1-D array, one weight for each row; got shape (6, 2)"),
         (1.0, "must be a 1-D array"),
+        (np.full(6, LARGE), "sample_weight has 6 entries that are missing or infinite"),
+        ([10**400] * 6, "sample_weight has 6 entries that are missing or infinite"),
         (np.ones(5), "sample_weight has 5 entries, but the table has 6 rows"),
         ([1, 1, np.nan, 1, np.inf, 1], "sample_weight has 2 entries that are missing or infinite"),
         ([1, 1, np.nan, 1, 1, 1], "sample_weight has 1 entry that is missing or infinite"),

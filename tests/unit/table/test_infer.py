@@ -85,6 +85,40 @@ def test_both_lines_of_the_warning_end_it():
     assert design.schema.columns[0].levels == (1, 2, 4)
 
 
+def questionnaire():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({f"q{k}": rng.integers(1, 6, 40) for k in range(25)})
+    return table.assign(x=rng.normal(size=40), sex=rng.choice(["f", "m"], 40))
+
+
+def test_items_of_a_questionnaire_are_one_warning_with_one_line():
+    table = questionnaire()
+    (finding,) = check_table(table).findings
+    assert finding.what.startswith("25 columns with 3 to 10 distinct values are taken as continuou")
+    assert "'q0' (1 to 5), " in finding.what
+    line = finding.remedy.partition(" (in short")[0]
+    types = eval(line.removeprefix("types="))
+    assert types == {f"q{k}": "ordinal" for k in range(25)}
+    assert check_table(table, types=types).findings == ()
+    renamed = table.rename(columns=lambda name: f"a long question that begins with {name}")
+    assert check_table(renamed).findings[0].remedy.startswith('types="ordinal" if the order')
+
+
+@pytest.mark.parametrize("kind", ["ordinal", "categorical", "continuous"])
+def test_one_kind_for_all_short_whole_numbers(kind, tmp_path):
+    table = questionnaire()
+    names = [name for name in table if name.startswith("q")]
+    checked = check_table(table, types=kind)
+    assert checked.findings == ()
+    by_name = check_table(table, types=dict.fromkeys(names, kind))
+    assert checked.schema == by_name.schema
+    table.iloc[:15].to_parquet(tmp_path / "a.parquet")
+    table.iloc[15:].to_parquet(tmp_path / "b.parquet")
+    in_parts = check_table(tmp_path, types=kind)
+    assert [c.kind for c in in_parts.schema.columns] == [c.kind for c in by_name.schema.columns]
+    assert [c.levels for c in in_parts.schema.columns] == [c.levels for c in by_name.schema.columns]
+
+
 def test_several_warnings_are_issued_together():
     table = pd.DataFrame({"a": [1, 2, 4] * 4, "b": [0.5, 1.5] * 6})
     with pytest.warns(TableWarning, match="2 things to know") as caught:
@@ -203,8 +237,8 @@ def test_transform_for_all_or_by_column():
         ({"covariates": ["qq"]}, "covariates names 'qq', which is not a column. To fix: the columns are 'stage', 'noise'"),
         ({"types": {0: "categorical"}}, "types names 0, which is not a column"),
         ({"types": {"stage": "nominal"}}, "types['stage'] must be 'continuous', 'hurdle', 'ordinal', 'count' or 'categorical', or mg.Ordinal(...) or mg.Count(...). Got 'nominal' instead"),
-        ({"types": ["continuous"]}, "types must be a dictionary by column, a schema, or a list of 2 kinds. Got 1 entries"),
-        ({"types": "categorical"}, "types must be a dictionary by column, a schema, or a list of 2 kinds. Got 'categorical'"),
+        ({"types": ["continuous"]}, "types must be a dictionary by column, a schema, a list of 2 kinds, or 'ordinal', 'categorical' or 'continuous' for all numbers with 3 to 10 distinct values. Got 1 entries"),
+        ({"types": "hurdle"}, "for all numbers with 3 to 10 distinct values. Got 'hurdle' instead"),
         ({"transforms": "log"}, "transforms must be 'nonparanormal', None, or a dictionary by column. Got 'log'"),
         ({"transforms": {"noise": "log"}}, "transforms['noise'] must be 'nonparanormal' or None. Got 'log' instead"),
         ({"transforms": {"stage": "nonparanormal"}}, "column 'stage': transforms names it, but it is categorical"),

@@ -302,7 +302,7 @@ def test_columns_that_follow_from_scores_are_found() -> None:
     frame["twice"] = frame["stage"]
     types = {**TYPES, "twice": "ordinal"}
     lines = [str(each) for each in check_table(frame, types=types).findings]
-    assert len([line for line in lines if "'copy'" in line and "linear function" in line]) == 1
+    assert len([line for line in lines if "'copy'" in line and "follow from" in line]) == 1
     assert len([line for line in lines if "'twice'" in line]) == 2  # with 'copy', and with 'stage'
     assert len([line for line in lines if "goes with one level of 'coarse'" in line]) == 1
 

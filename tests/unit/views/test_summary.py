@@ -1,11 +1,13 @@
 """What is said about a model, as text and as HTML."""
 
+import pickle
 from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
 import pytest
 
+import mixedgm as mg
 from mixedgm.fitted import Edge
 from mixedgm.model.nodes import Nodes
 from mixedgm.model.params import Params
@@ -213,3 +215,17 @@ def test_html_colours_unsigned_edges_grey(hand):
 @pytest.mark.parametrize("name", ["color:black", "background:white", "color:#000"])
 def test_html_takes_the_colours_of_the_notebook(hand, name):
     assert name not in html(summarise(hand()))
+
+
+def test_the_summary_is_text(tmp_path):
+    model = mg.from_params({"x": "continuous", "y": "continuous"}, {"precision": [[2, 1], [1, 2]]})
+    summary = model.summary()
+    assert summary.split("\n") == str(summary.values).split("\n")
+    assert summary.startswith("Mixed graphical model")
+    assert "Edges" in summary
+    assert repr(summary) == str(summary)
+    (tmp_path / "summary.txt").write_text(summary, encoding="utf-8")
+    copy = pickle.loads(pickle.dumps(summary))
+    assert copy == summary
+    assert copy.values.edges == summary.values.edges
+    assert summary._repr_html_() == html(summary.values)

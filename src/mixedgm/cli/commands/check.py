@@ -5,9 +5,24 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 
 from mixedgm.cli.console import Console, in_options
-from mixedgm.cli.fitting_options import add_columns, column_options, read_any, read_columns
+from mixedgm.cli.fitting_options import (
+    add_columns,
+    column_options,
+    pairs_of,
+    read_any,
+    read_columns,
+    refuse_column_options,
+)
 from mixedgm.cli.model_options import add_model
-from mixedgm.cli.options import add_jobs, add_number, add_result, add_seed, add_table
+from mixedgm.cli.options import (
+    add_jobs,
+    add_list,
+    add_number,
+    add_quiet,
+    add_result,
+    add_seed,
+    add_table,
+)
 from mixedgm.cli.output import check_output, columns_of, deliver
 from mixedgm.errors import ParameterError, finding_lines
 from mixedgm.printable import number_of, rows
@@ -34,22 +49,13 @@ mixedgm check survey.mgm survey.csv
 mixedgm check survey.mgm new.csv --as-is -o flags.csv
 """
 
-_OF_THE_MODEL = (
-    "types",
-    "levels",
-    "level_scores",
-    "thresholds",
-    "largest",
-    "zero_term",
-    "transform",
-)
-
 
 def add_arguments(parser: ArgumentParser) -> None:
     """The table, and how its columns are understood; the model, and how it is judged."""
     add_model(parser, nargs="?")
     add_table(parser)
     add_columns(parser)
+    add_list(parser, "--forbid", "A:B,...", "edges that may not be there, as for `mixedgm fit`")
     group = parser.add_argument_group("does the model fit")
     text = "judge the model with its own parameters, shrunken or from other rows; no refit"
     group.add_argument("--as-is", action="store_true", help=text)
@@ -59,6 +65,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_seed(group, "the simulated tables")
     add_jobs(group)
     add_result(parser)
+    add_quiet(parser)
 
 
 def run(args: Namespace, console: Console) -> int:
@@ -77,10 +84,7 @@ def _check_fit(args: Namespace, console: Console) -> int:
     from mixedgm.estimator.model import load
     from mixedgm.studies.model_check import check_text
 
-    known = [f"--{name.replace('_', '-')}" for name in _OF_THE_MODEL if getattr(args, name)]
-    if known or args.missing != "error":
-        known += ["--missing"] * (args.missing != "error")
-        raise ParameterError(f"the model knows its columns: leave out {', '.join(known)}.")
+    refuse_column_options(args)
     check_output(args.output, args.model, args.table)
     model = load(args.model)
     frame, weights = read_columns(args)
@@ -106,7 +110,8 @@ def _check_table(args: Namespace, console: Console) -> int:
     from mixedgm.table import check_table
 
     table, frame, weights = read_any(args)
-    checked = check_table(table, sample_weight=weights, **column_options(args))
+    forbid = pairs_of(args, "forbid", frame)
+    checked = check_table(table, sample_weight=weights, forbid=forbid, **column_options(args))
     n_rows, n_columns = checked.frame.n_rows, len(frame.names)
     console.out(f"{rows(n_rows)}, {number_of(n_columns, 'column')}\n")
     if checked.schema.columns:

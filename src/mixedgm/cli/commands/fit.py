@@ -54,7 +54,7 @@ def run(args: Namespace, console: Console) -> None:
     table, frame, weights = read_any(args)
     model = fitted_model(table, weights, fit_options(args, frame), console)
     # First what may need the joint distribution: its node terms are then part of the file.
-    summary = "" if args.quiet else str(model.summary())
+    summary = "" if args.quiet else model.summary()
     model.save(args.output)
     if summary:
         console.out(summary)

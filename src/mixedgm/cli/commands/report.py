@@ -70,6 +70,8 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace, console: Console) -> None:
     """Fit or load, study, write the report."""
+    from mixedgm.html_report.material import MOST_CHECKED
+
     is_table = Path(args.input).suffix.lower() in _TABLES
     inputs = [args.input, *([args.table] if args.table is not None else [])]
     check_model_output(args.output, *inputs)
@@ -81,11 +83,15 @@ def run(args: Namespace, console: Console) -> None:
     args.table = args.input if is_table else args.table
     frame, weights = (None, None) if args.table is None else read_columns(args)
     model = _fitted(args, frame, weights, console) if is_table else _loaded(args)
+    studies = _studies(args, model, frame, weights, console)
+    small = len(model.schema_.columns) <= MOST_CHECKED
+    if frame is not None and small and not args.no_check:
+        console.say("checking the fit with simulated tables; --no-check leaves this out")
     with console.announcing_compilation():
         model.report(
             args.output,
             frame,
-            **_studies(args, model, frame, weights, console),
+            **studies,
             check=False if args.no_check else None,
             sample_weight=weights,
             title=args.title or Path(args.table or args.input).name,

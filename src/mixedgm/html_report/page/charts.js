@@ -252,6 +252,54 @@ function shareTable(effect, source, target) {
 }
 
 /**
+ * What the rows of the table with each level have, folded away; nothing where that is not known.
+ * @param {Effect} effect
+ * @param {string} source
+ */
+export function observedList(effect, source) {
+  const known = effect.rows.map((_, at) => at).filter((at) => effect.rows[at] !== null);
+  if (known.length === 0) return null;
+  const names = effect.levels.length > 0 ? effect.levels : ["mean"];
+  const head = element(
+    "tr",
+    {},
+    element("th", { scope: "col" }, named(source)),
+    element("th", { scope: "col" }, "rows"),
+    ...names.map((name) => element("th", { scope: "col" }, named(name))),
+  );
+  const body = known.map((at) =>
+    element(
+      "tr",
+      {},
+      element("th", { scope: "row" }, named(String(effect.values[at]))),
+      element("td", { class: "number" }, numberText(effect.rows[at] ?? 0)),
+      ...effect.observed[at].map((value) => {
+        const text = effect.levels.length > 0 ? percentText(value ?? 0) : numberText(value ?? 0);
+        return element("td", { class: "number" }, text);
+      }),
+    ),
+  );
+  const note =
+    "Rows with each level (at least 30), the other columns as they come with it; above, these are the same for all levels.";
+  return element(
+    "details",
+    {},
+    element("summary", {}, "What the table has"),
+    element(
+      "div",
+      { class: "scroll", tabindex: 0, role: "region", "aria-label": "What the table has" },
+      element(
+        "table",
+        { class: "grid" },
+        element("thead", {}, head),
+        element("tbody", {}, ...body),
+      ),
+    ),
+    element("p", { class: "fine" }, note),
+  );
+}
+
+/**
  * The parameters of an edge: positive entries mean that two levels occur together more often.
  * @param {Parameters} parameters
  */

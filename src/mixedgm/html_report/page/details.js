@@ -1,6 +1,6 @@
 // What a click opens: an edge and what it consists of, or a column and its neighbours.
 
-import { effectChart, histogramChart, meter, parameterTable } from "./charts.js";
+import { effectChart, histogramChart, meter, observedList, parameterTable } from "./charts.js";
 import { button, element, named } from "./dom.js";
 import { countText, numberText, percentText, weightText } from "./numbers.js";
 import {
@@ -198,6 +198,7 @@ export class Details {
         element("h4", {}, named(target), " as ", named(source), " varies"),
         effectChart(effect, source, target),
         element("p", { class: "fine" }, effectSentence(this.content, effect)),
+        observedList(effect, source),
       );
     }
     const parameters = details.parameters;

@@ -53,6 +53,8 @@ export interface Effect {
   values: (number | string)[];
   levels: string[];
   predicted: number[][];
+  observed: (number | null)[][];
+  rows: (number | null)[];
 }
 
 export interface Parameters {
