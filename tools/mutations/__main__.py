@@ -47,6 +47,9 @@ def main() -> None:
         known = record.get(name)
         if args.only not in defect.file or (known is not None and not args.again):
             continue
+        if source(args.tree, defect).read_text(encoding="utf-8").count(defect.right) != 1:
+            print(f"{name} -> the file does not have this exactly once; change the list")
+            continue
         with spoilt(args.tree, defect):
             found = caught_by(args.tree, defect, known, args.near)
         if found or not args.near:  # else it is tried with all tests the next time
@@ -62,13 +65,16 @@ def write(file: Path, record: dict[str, str]) -> None:
     file.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
+def source(tree: Path, defect: Defect) -> Path:
+    """Return the file that the defect is put into."""
+    return tree / "src" / "mixedgm" / defect.file
+
+
 @contextmanager
 def spoilt(tree: Path, defect: Defect) -> Iterator[None]:
     """Put the defect into the tree, and take it out again, compiled kernels included."""
-    file = tree / "src" / "mixedgm" / defect.file
+    file = source(tree, defect)
     content, times = file.read_text(encoding="utf-8"), file.stat()
-    if content.count(defect.right) != 1:
-        raise SystemExit(f"{defect.file} does not have exactly once: {defect.right}")
     cache, kept = file.parent / "__pycache__", tree / ".kept_cache"
     shutil.rmtree(kept, ignore_errors=True)
     has_kernels = any(cache.glob("*.nbi"))
