@@ -130,7 +130,10 @@ def test_text_and_html():
         ("ab", {}, "at least two imputed tables"),
         ([1.0, 2.0], {}, "result 0 must be a pair"),
         ([([1.0, 2.0], 0.1)] * 2, {}, "2 estimates and 1 errors"),
-        ([("a", "b")] * 2, {}, "result 0 must be numbers"),
+        ([("a", "b")] * 2, {}, "result 0 must be real numbers"),
+        ([(1.0, 0.1 + 0.1j)] * 2, {}, "result 0 must be real numbers"),
+        ([(pd.Series([1.0]), pd.Series([0.1j]))] * 2, {}, "result 0 must be real numbers"),
+        ([(1.0, 0.1)] * 2, {"by": 7}, "by must be the name of a column, or a list of names"),
         (
             [(1.0, 0.1), (1.0, -0.1)],
             {"errors": "variance"},

@@ -238,6 +238,8 @@ def pool(
             "pool needs the results of at least two imputed tables, in a list. To fix: "
             "model.impute(X, n_draws=20), and one result for each of these tables."
         )
+    good = by is None or isinstance(by, (str, list, tuple))
+    ensure(good, "by", "the name of a column, or a list of names", by)
     columns = () if by is None else (by,) if isinstance(by, str) else tuple(by)
     read = [_read(result, errors, columns, number) for number, result in enumerate(given)]
     names = read[0].names
@@ -334,9 +336,11 @@ def _pair(estimate: Any, spread: Any, errors: str, number: int) -> _Result:
 
 def _numbers(values: Any, number: int) -> Any:
     try:
+        if np.iscomplexobj(values):
+            raise TypeError
         return as_doubles(values)
     except (TypeError, ValueError):
-        raise ParameterError.must_be(f"result {number}", "numbers", values) from None
+        raise ParameterError.must_be(f"result {number}", "real numbers", values) from None
 
 
 def _of_frame(result: Any, by: tuple[str, ...], number: int) -> _Result:
