@@ -1,5 +1,7 @@
 """loss="nodewise" through the estimator: rules, files, scores, and what it does not claim."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -38,6 +40,18 @@ def test_rules_ask_both_regressions_or_either(table, model):
     assert pairs(either) == {frozenset(pair) for pair in says}
     assert pairs(model) < pairs(either), "the rules should differ on this table"
     assert model.path_.n_edges.tolist() == [len(both)]
+
+
+def test_an_edge_weighs_as_much_as_the_mean_of_both_regressions(model):
+    params = model.params_
+    evened = replace(
+        model.fitted_, params=replace(params, coef=0.5 * (params.coef + params.coef.T))
+    )
+    there = model.fitted_.edge_weights > 0.0
+    assert there.any()
+    assert not np.allclose(params.coef, params.coef.T)
+    expected = model.fitted_.edge_weights[there]
+    np.testing.assert_allclose(evened.edge_weights[there], expected, rtol=1e-12)
 
 
 def test_every_column_is_the_conditional_model_of_that_column(table, model):
