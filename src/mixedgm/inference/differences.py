@@ -79,7 +79,9 @@ class Differences:
             log_p[..., pairs] = log_tail(statistic[..., pairs], whiten.shape[1])
             if at.shape[1] > 1:
                 ordered = (np.einsum("mab,...ma->...mb", basis, whitened) ** 2).sum(axis=-1)
-                log_p[..., pairs] = combined(log_p[..., pairs], log_tail(ordered, basis.shape[2]))
+                df, along = basis.shape[1:]
+                by_order = log_tail(ordered, along)
+                log_p[..., pairs] = combined(log_p[..., pairs], by_order, df, along)
         return statistic, log_p
 
     @cached_property

@@ -2,10 +2,9 @@
 
 A pair of many parameters is tested twice: in all directions at once, W = n e'V^-1 e against a
 chi-square of as many degrees of freedom, and along one direction, that of levels in their order,
-whose square is part of W.  The two p-values are combined as means of Cauchy variables are
-(Liu and Xie 2020), and the combination is calibrated by its null distribution.  So a pair of 16
-parameters loses little power where its columns behave like ordered ones, and little where they do
-not.
+whose square is part of W.  The two p-values are combined by their harmonic mean (Wilson 2019),
+which is calibrated by its null distribution.  So a pair of 16 parameters loses little power where
+its columns behave like ordered ones, and little where they do not.
 """
 
 from __future__ import annotations
@@ -25,6 +24,7 @@ from mixedgm.threads import run_some
 _TINY = 1e-300
 _NODES = 250
 _TERMS = 40
+_ROOM, _HALVINGS = 5.0, 40
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +43,31 @@ class PairStatistics:
     def p(self) -> Floats:
         """The combined p-values."""
         return np.exp(self.log_p)
+
+    def log_p_at(self, groups: Ints, statistic: Floats) -> Floats:
+        """Logarithms of combined p-values that groups would have at other sizes of their estimates.
+
+        `statistic` is W at that size; the direction of an estimate stays.
+        """
+        share = np.square(self.direction[groups]) / np.maximum(self.statistic[groups], _TINY)
+        out = np.empty(len(groups))
+        for df in np.unique(self.df[groups]).tolist():
+            at = self.df[groups] == df
+            out[at] = log_tail(statistic[at], df)
+            if df > 1:
+                along = np.minimum(share[at], 1.0) * statistic[at]
+                out[at] = combined(out[at], log_tail(along, 1), df)
+        return out
+
+    def least_statistic(self, groups: Ints, log_limit: float) -> Floats:
+        """W from which on groups have at most this p-value, if their directions stay."""
+        low = np.zeros(len(groups))
+        high = 2.0 * (_ROOM - log_limit) + 4.0 * self.df[groups]
+        for _ in range(_HALVINGS):
+            middle = 0.5 * (low + high)
+            enough = self.log_p_at(groups, middle) <= log_limit
+            low, high = np.where(enough, low, middle), np.where(enough, middle, high)
+        return np.asarray(high, dtype=np.float64)
 
     @property
     def z(self) -> Floats:
@@ -71,7 +96,7 @@ def pair_statistics(estimates: PairEstimates, full: Nodes) -> PairStatistics:
         direction[groups] = np.einsum("ga,ga->g", values, solved[:, :, 1]) / length
         log_p[groups] = log_tail(statistic[groups], k)
         if k > 1:
-            log_p[groups] = combined(log_p[groups], log_tail(direction[groups] ** 2, 1))
+            log_p[groups] = combined(log_p[groups], log_tail(direction[groups] ** 2, 1), k)
 
     parts = [partial(test, *part) for part in estimates.by_size()]
     run_some(parts, int((layout.sizes**3).sum()))
@@ -108,40 +133,35 @@ def ordered_directions(layout: Layout, full: Nodes) -> Floats:
     return np.asarray(scores[row % layout.n_columns] * scores[column])
 
 
-def combined(log_p: Floats, log_p_direction: Floats) -> Floats:
-    """Logarithm of the p-value of both tests, that in all directions and that in one of them."""
-    mean = _cauchy_mean(log_p, log_p_direction)
-    at, shift = _calibration()
-    return np.minimum(mean + np.interp(mean, at, shift), 0.0)
+def combined(log_p: Floats, log_p_along: Floats, df: int, df_along: int = 1) -> Floats:
+    """Logarithm of the p-value of both tests, that in all directions and that in some of them.
 
-
-def _cauchy_mean(a: Floats, b: Floats) -> Floats:
-    """Logarithm of the p-value of the mean of two Cauchy variables with these p-values."""
-    small = np.log(2.0) - np.logaddexp(-a, -b)  # tails of Cauchy variables add up
-    p, q = (np.clip(np.exp(each), _TINY, 1.0 - 1e-15) for each in (a, b))
-    mean = 0.5 * (1.0 / np.tan(np.pi * p) + 1.0 / np.tan(np.pi * q))
-    exact = np.log(np.maximum(0.5 - np.arctan(mean) / np.pi, _TINY))
-    return np.where(np.minimum(a, b) < np.log(1e-8), small, exact)
+    It is at most twice the smaller of the two.
+    """
+    mean = np.log(2.0) - np.logaddexp(-log_p, -log_p_along)
+    at, shift = _calibration(df, df_along)
+    most = np.log(2.0) + np.minimum(log_p, log_p_along)
+    return np.asarray(np.minimum(np.minimum(mean + np.interp(mean, at, shift), most), 0.0))
 
 
 @cache
-def _calibration(df: int = 4) -> tuple[Floats, Floats]:
-    """Combinations (logarithms), and what is added to them to make them p-values.
+def _calibration(df: int, df_along: int) -> tuple[Floats, Floats]:
+    """Logarithms of harmonic means, and what is added to them to make them p-values.
 
-    With t the square along the direction and r what is left of W, both chi-square and independent,
-    the probability of a smaller combination is the mean over t of that of a large enough r.  It is
-    integrated over q, the p-value of t.  In the far tail nothing is added: tails of Cauchy
-    variables add up whatever their dependence.  What is added, 0.04 at most, is the same for all
-    degrees of freedom to 0.02, so that one number of them stands for all.
+    With t the part of W along some directions and r the rest, both chi-square and independent, the
+    probability of a smaller harmonic mean is the mean over t of that of a large enough r.  It
+    is integrated over q, the p-value of t.  In the far tail nothing is added: small p-values add up
+    whatever their dependence (Wilson 2019).
     """
-    target = np.concatenate([np.linspace(-14.0, -1.0, 27), np.log(np.linspace(0.4, 0.9999, 13))])
-    low = target[:, None] - 6.0
-    log_q = low * (1.0 - (np.arange(_NODES) + 0.5) / _NODES)
+    target = np.concatenate([np.linspace(-14.0, -1.0, 27), np.log(np.linspace(0.4, 1.0, 13))])
+    mean = np.exp(target[:, None])
+    low = target - np.log(2.0) - 1e-9  # with a smaller q, the mean is small whatever r is
+    log_q = low[:, None] * (1.0 - (np.arange(_NODES) + 0.5) / _NODES)
     q = np.exp(log_q)
-    rest = 2.0 / np.tan(np.pi * np.exp(target[:, None])) - 1.0 / np.tan(np.pi * q)
-    largest = 0.5 - np.arctan(rest) / np.pi  # p-value of W with which t has this combination
-    r = np.maximum(chdtri(df, largest) - chdtri(1.0, q), 0.0)
-    chance = (chdtrc(df - 1.0, r) * q).mean(axis=1) * -low[:, 0] + np.exp(low[:, 0])
+    rest = 2.0 / mean - 1.0 / q  # one over the p-value of W with which t has this mean
+    largest = np.where(rest >= 1.0, 1.0 / np.maximum(rest, 1.0), 1.0)
+    r = np.maximum(chdtri(df, largest) - chdtri(df_along, q), 0.0)
+    chance = (chdtrc(df - df_along, r) * q).mean(axis=1) * -low + np.exp(low)
     shift = np.log(chance) - target
     shift[0] = 0.0
     return target, shift

@@ -1,9 +1,9 @@
 """Equivalent z of all pairs -> the share of edges among them, and how probable each is.
 
-Pairs are of two groups: without an edge z is standard normal, with one it is normal with the
-variance 1 + tau^2.  The share of edges and tau^2 are those of this table: both are averaged over
-what its own z-values say of them, from a weak prior under which few pairs have edges.  So a limit
-on the probability of no edge adapts to weak dense and to strong sparse tables.
+A pair without an edge has a standard normal z.  A pair with an edge has a normal z of variance one
+and of a mean of at least one, its noncentrality.  The share of edges and the distribution of their
+noncentralities are estimated from all pairs of the table, so that a limit on the probability of no
+edge adapts to tables of few strong and of many weak edges.
 """
 
 from __future__ import annotations
@@ -12,102 +12,93 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from scipy.special import expit, logit
 
 from mixedgm.model.layout import Floats
 
-_LARGEST_SHARE = 0.95
-_SMALLEST_SHARE = 1e-3
-_SPREADS = 2.0, 400.0
-_EVENLY = 0.1, 0.9
-"""Between these the grid of shares is even, too."""
-_N_SHARES, _N_SPREADS = 40, 24
+_FAR = 12.0
+"""A larger z counts as this one: an edge is certain there."""
+_NONCENTRALITIES = np.arange(1.0, _FAR + 0.01, 0.25)
+_BANDWIDTH = 1.0
+"""The kernel that smooths the distribution of noncentralities after every step has this width."""
 _STEP = 0.05
-"""Of the grid of z on which densities are computed; in between they are interpolated."""
-_FAR = 50.0
-_HUGE = 600.0
-"""Exponents that are not yet too large."""
+"""Values of z are rounded to multiples of this before they are counted."""
+_FEWEST = 0.2
+"""Edges that a table is expected to have at least."""
+_MOST_STEPS = 500
+_TOL = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
 class TwoGroups:
-    """The two groups of a table.
+    """Pairs with and without an edge.
+
+    Shares are estimated by EM with smoothing (Silverman, Jones, Wilson and Nychka 1990).  One pair
+    without an edge, and one whose noncentrality is anything from 1 to 12, are added to those of the
+    table: so noise has next to no edges, and a single large z does not tell how large others are.
 
     Examples
     --------
     >>> z = np.concatenate([np.linspace(0.0, 2.0, 40), [6.0, 8.0]])
     >>> groups = TwoGroups(z)
     >>> groups.no_edge[[0, -1]].round(2)
-    array([0.98, 0.  ])
+    array([1., 0.])
     """
 
     z: Floats
     """(pairs,) absolute values."""
 
     @cached_property
-    def _grid(self) -> tuple[Floats, Floats]:
-        """Shares of edges, and variances tau^2 of their effects."""
-        least = min(_SMALLEST_SHARE, 0.2 / max(len(self.z), 1))
-        most = max(_SPREADS[1], float(np.square(self.z).max(initial=0.0)))
-        few, many = (
-            np.geomspace(least, _LARGEST_SHARE, _N_SHARES),
-            np.linspace(*_EVENLY, _N_SHARES),
-        )
-        shares = np.union1d(few, many)
-        return shares, np.geomspace(_SPREADS[0], most, _N_SPREADS)
+    def _estimate(self) -> tuple[float, Floats]:
+        """Share of edges, and the share of each noncentrality among them."""
+        places = np.rint(np.minimum(self.z, _FAR) / _STEP).astype(np.int64)
+        count = np.bincount(places)
+        some = np.flatnonzero(count)
+        count, ratios = count[some], np.exp(_log_ratios(np.float64(_STEP) * some))
+        kernel = np.exp(-0.5 * np.square(np.subtract.outer(_NONCENTRALITIES, _NONCENTRALITIES)))
+        kernel = kernel ** (_BANDWIDTH**-2)
+        kernel /= kernel.sum(axis=0)
+        evenly = np.full(len(_NONCENTRALITIES), 1.0 / len(_NONCENTRALITIES))
+        share, weights = 0.1, evenly
+        for _ in range(_MOST_STEPS):
+            slab = ratios * (share * weights)
+            edges = (count / (1.0 - share + slab.sum(axis=1))) @ slab
+            before, share = share, max(float(edges.sum()), _FEWEST) / (count.sum() + 1.0)
+            weights = kernel @ edges + evenly
+            weights /= weights.sum()
+            if abs(share - before) <= _TOL * before:
+                break
+        return share, weights
 
-    @cached_property
-    def _points(self) -> tuple[Floats, Floats]:
-        """(points,) values of z, and (spreads, points) log of how much likelier with an edge.
-
-        The few values that are very large are points of their own.
-        """
-        _, spreads = self._grid
-        largest = float(self.z.max(initial=0.0))
-        near = np.arange(0.0, min(largest, _FAR) + 2.0 * _STEP, _STEP)
-        z = np.concatenate([near, np.unique(self.z[self.z > near[-1]]), [largest + _FAR]])
-        gain = 0.5 * np.outer(spreads / (1.0 + spreads), z**2)
-        return z, gain - 0.5 * np.log1p(spreads)[:, None]
-
-    @cached_property
-    def _weights(self) -> Floats:
-        """(shares, spreads) how probable each combination is, given the table."""
-        shares, _ = self._grid
-        points, log_ratio = self._points
-        place = np.searchsorted(points, self.z, side="right") - 1
-        upper = (self.z - points[place]) / (points[place + 1] - points[place])
-        count = np.bincount(place, 1.0 - upper, len(points))
-        count += np.bincount(place + 1, upper, len(points))
-        some = count > 0.0
-        ratio, count = np.exp(np.minimum(log_ratio[:, some], _HUGE)), count[some]
-        log = np.array([np.log1p(share * (ratio - 1.0)) @ count for share in shares])
-        log += np.maximum(log_ratio[:, some] - _HUGE, 0.0) @ count
-        # The prior is even in the logarithm of the share, however close the grid is, but for a fall
-        # towards one.
-        log += (np.log(np.gradient(np.log(shares))) + 2.0 * np.log1p(-shares))[:, None]
-        weights = np.exp(log - log.max())
-        return np.asarray(weights / weights.sum())
-
-    @cached_property
+    @property
     def share(self) -> float:
         """The share of pairs that have an edge."""
-        return float(self._weights.sum(axis=1) @ self._grid[0])
-
-    @cached_property
-    def spread(self) -> float:
-        """tau^2: the variance of the z of edges, beyond that of noise."""
-        return float(np.exp(self._weights.sum(axis=0) @ np.log(self._grid[1])))
+        return self._estimate[0]
 
     @cached_property
     def no_edge(self) -> Floats:
         """(pairs,) probability that a pair has no edge: its local false discovery rate."""
-        shares, _ = self._grid
-        points, log_ratio = self._points
-        ratio, chance = np.exp(np.minimum(log_ratio, _HUGE)), np.zeros(len(points))
-        for share, weights in zip(shares, self._weights, strict=True):
-            chance += weights @ ((1.0 - share) / (1.0 - share + share * ratio))
-        return np.interp(self.z, points, chance)
+        return np.asarray(expit(-logit(self.share) - self.log_bayes_factor(self.z)))
 
     def log_bayes_factor(self, z: Floats) -> Floats:
-        """How much likelier every z is with an edge, in natural logarithms, at `spread`."""
-        tau = self.spread
-        return np.asarray(0.5 * (z**2 * tau / (1.0 + tau) - np.log1p(tau)))
+        """How much likelier every z is with an edge than without, in natural logarithms."""
+        near = np.minimum(z, _FAR)
+        ratio = np.log(np.exp(_log_ratios(near)) @ self._estimate[1])
+        return np.asarray(ratio + 0.5 * (np.square(z) - np.square(near)))
+
+    def least_z(self, limit: float) -> float:
+        """The z from which on an edge is likelier than not by itself, and missing at most so often.
+
+        The second means that the probability of no edge is at most `limit`.
+        """
+        z = np.arange(0.0, _FAR, 0.01)
+        enough = self.log_bayes_factor(z) >= max(-logit(limit) - logit(self.share), 0.0)
+        return float(z[int(np.argmax(enough))])
+
+
+def _log_ratios(z: Floats) -> Floats:
+    """(z, noncentralities) logarithms of how much likelier each z is with these than with zero."""
+    product = np.multiply.outer(z, _NONCENTRALITIES)
+    return np.asarray(
+        np.logaddexp(product, -product) - np.log(2.0) - 0.5 * np.square(_NONCENTRALITIES)
+    )

@@ -6,18 +6,16 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.stats import false_discovery_control
+from scipy.stats import norm
 
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.parameters import HasParams, ensure, is_real
 from mixedgm.path.criteria import EBIC
 from mixedgm.path.evidence import Choice, Evidence
-from mixedgm.path.pair_tests import PairTests, settled, untestable
+from mixedgm.path.graph_search import MOST_GRAPHS, settled
+from mixedgm.path.pair_tests import PairTests, untestable
 from mixedgm.path.path import Path, PathPoint
 from mixedgm.path.task import Task, prepare
-
-Mask = NDArray[np.bool_]
 
 
 class _ErrorRate(HasParams, ABC):
@@ -33,8 +31,8 @@ class _ErrorRate(HasParams, ABC):
         """How the choice is described."""
 
     @abstractmethod
-    def kept(self, tests: PairTests) -> Mask:
-        """(n_groups,) pairs that pass."""
+    def log_limit(self, tests: PairTests) -> float:
+        """Logarithm of the largest p-value with which a pair passes."""
 
     def enough(self, task: Task, point: PathPoint) -> bool:
         """Where tests cannot be made, as EBIC says."""
@@ -54,7 +52,8 @@ class _ErrorRate(HasParams, ABC):
         if reason:
             return _by_information(evidence, reason)
         theta = path.theta(first) if task is evidence.task else None
-        tests, graph = settled(task, start, self.kept, theta)
+        found = settled(task, start, self.log_limit, theta)
+        tests, graph = found.tests, found.graph
         probability = 1.0 - tests.no_edge
         probability[task.penalty.free] = 1.0
         chosen = np.flatnonzero(np.isin(names, graph))
@@ -64,7 +63,7 @@ class _ErrorRate(HasParams, ABC):
             int(np.argmin(errors)),
             self.label,
             {"errors": errors, "errors_limit": np.full(len(path), _errors(graph, probability))},
-            notes=(),
+            notes=() if found.ended else (_NOT_ENDED,),
             groups=chosen,
             probabilities=probability[names],
             expected_false=wrong,
@@ -98,7 +97,7 @@ class LocalFDR(_ErrorRate):
     'local false discovery rate of at most 0.2'
     """
 
-    limit: float = 0.3
+    limit: float = 0.45
 
     def __post_init__(self) -> None:
         inside = is_real(self.limit) and 0.0 < self.limit < 1.0
@@ -109,9 +108,9 @@ class LocalFDR(_ErrorRate):
         """How the choice is described."""
         return f"local false discovery rate of at most {self.limit:g}"
 
-    def kept(self, tests: PairTests) -> Mask:
-        """Pairs of which an edge is probable enough, and which the rows speak for."""
-        return np.asarray((tests.no_edge <= self.limit) & tests.supported)
+    def log_limit(self, tests: PairTests) -> float:
+        """That of a pair which just has an edge with the smallest probability that is kept."""
+        return float(np.log(2.0) + norm.logsf(tests.two_groups.least_z(self.limit)))
 
 
 @dataclass(frozen=True)
@@ -147,15 +146,18 @@ class FDR(_ErrorRate):
         """How the choice is described."""
         return f"false discovery rate of {self.level:g}"
 
-    def kept(self, tests: PairTests) -> Mask:
-        """Pairs whose adjusted p-value is small enough."""
-        out = np.zeros(len(tests.tested), dtype=bool)
-        p = tests.statistics.p[tests.tested]
-        if len(p):
-            out[tests.tested] = false_discovery_control(p) <= self.level
-        return out
+    def log_limit(self, tests: PairTests) -> float:
+        """That of Benjamini and Hochberg: the largest p of k pairs that is below level * k / m."""
+        p = np.sort(tests.statistics.p[tests.tested])
+        line = self.level * np.arange(1, len(p) + 1) / max(len(p), 1)
+        n_passing = int(np.flatnonzero(p <= line)[-1]) + 1 if (p <= line).any() else 1
+        return float(np.log(self.level * n_passing / max(len(p), 1)))
 
 
+_NOT_ENDED = (
+    f"the search for the graph was ended after {MOST_GRAPHS} graphs: the best of them was taken, "
+    "and some of its edges may not pass their tests"
+)
 _NO_GROUPS = np.zeros(0, dtype=np.int64)
 
 

@@ -1,14 +1,12 @@
-"""A task and a graph -> tests of all pairs given the graph, and the graph that its tests keep.
+"""A task and a graph -> tests of all pairs given the graph.
 
-A pair is tested with the own terms of all columns and the edges of a graph beside it.  The pairs
-that pass make a new graph, given which all pairs are tested again, until the graph stays: edges are
-added, dropped and swapped until tests and graph agree.
+Every pair is tested with the own terms of all columns and the edges of the graph adjusted for: an
+edge of the graph by its own estimate, any other pair by one step from zero.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -31,13 +29,10 @@ from mixedgm.rows.parts import PartedRows
 from mixedgm.solve.working_set import Start
 from mixedgm.threads import single_threaded_blas, using_threads
 
-ROUNDS = 20
 _REFIT_TOL = 1e-6
 _ROUGH = 0.01
 """Of the refit of a graph that is only tried, in standard errors: 1 / sqrt(n) is what gradients of
 noise are like."""
-_ROWS_PER_PREDICTOR = 4.0
-"""A graph is held only as far as every column has so many rows for each of its predictors."""
 
 FEWEST_ROWS = 30
 MOST_PARAMETERS = 200
@@ -58,6 +53,8 @@ class PairTests:
     """What was held beside every pair."""
     theta: Floats
     """Its refit, in contrasts only."""
+    loss: float
+    """The smooth loss there."""
     statistics: PairStatistics
     ridge: Ints
     """Groups of the graph that needed a ridge."""
@@ -86,15 +83,6 @@ class PairTests:
         out = np.zeros(len(self.tested))
         out[self.tested] = self.two_groups.no_edge
         return out
-
-    @cached_property
-    def supported(self) -> Mask:
-        """Whether the rows speak for an edge more than against it, whatever others have."""
-        return np.asarray(self.two_groups.log_bayes_factor(self.statistics.z) > 0.0)
-
-
-Rule = Callable[[PairTests], Mask]
-"""Which of the pairs that are in question have an edge."""
 
 
 def untestable(task: Task, graph: Ints) -> str:
@@ -132,6 +120,11 @@ def refit(task: Task, graph: Ints, start: Floats, tol: float = _REFIT_TOL) -> Un
     return unshrunken(task, graph, Start(start, task.null.evaluation), tol=tol)
 
 
+def rough_refit(task: Task, graph: Ints, start: Floats) -> Unshrunken:
+    """The refit of a graph that is only tried, solved to a small share of a standard error."""
+    return refit(task, graph, start, _ROUGH / np.sqrt(task.total_weight))
+
+
 def ridged(task: Task, fit: Unshrunken) -> Smooth:
     """The pseudolikelihood of all pairs, with what the refit of a graph needed."""
     if not len(fit.ridge) and not len(fit.noisy):
@@ -161,11 +154,9 @@ def pairs_given(
     if task.incomplete is not None:
         share = ROUGH if dtype is np.float32 else ROUGH / 20.0
         task, start = _settled_rows(task, graph, start, share)
-    layout, rough = task.layout, dtype is np.float32
-    tol = _ROUGH / np.sqrt(task.total_weight) if rough else _REFIT_TOL
-    rows = rows_of(task)
+    layout, rows = task.layout, rows_of(task)
     with single_threaded_blas(), using_threads(task.n_threads):
-        fit = refit(task, graph, start, tol)
+        fit = (rough_refit if dtype is np.float32 else refit)(task, graph, start)
         theta = layout.centred(fit.solution.theta, graph)
         smooth = ridged(task, fit)
         estimates = estimated_pairs(
@@ -178,7 +169,7 @@ def pairs_given(
         n_draws, source = draws
         errors = drawn_errors(smooth, rows, theta, graph, n_draws=n_draws, rng=source, row=task.row)
     tested = task.penalty.penalised
-    return PairTests(graph, theta, statistics, fit.ridge, tested, estimates, task, errors)
+    return PairTests(graph, theta, fit.loss, statistics, fit.ridge, tested, estimates, task, errors)
 
 
 def _settled_rows(task: Task, graph: Ints, start: Floats, share: float) -> tuple[Task, Floats]:
@@ -191,59 +182,3 @@ def _settled_rows(task: Task, graph: Ints, start: Floats, share: float) -> tuple
     ends = task.incomplete.settle(goal, task.params(start), tol=tol, most=40)
     assert ends.task.layout.same(task.layout)  # as in all completions of the same rows
     return ends.task, ends.theta
-
-
-def settled(
-    task: Task, graph: Ints, rule: Rule, theta: Floats | None = None
-) -> tuple[PairTests, Ints]:
-    """Test and choose by turns, until the graph stays; the tests, and the graph.
-
-    `theta` is where refits begin.
-
-    An edge whose estimate has run far out has so large an error that its test given itself may fail
-    (Hauck and Donner 1977), though without it nothing is more certain.  So an edge that comes back
-    after it was dropped is judged by its test without itself from then on.
-    """
-    free = task.penalty.free
-    graph = np.union1d(affordable(task, graph, np.ones(task.layout.n_groups)), free)
-    theta, outside = task.null.theta if theta is None else theta, np.zeros(task.layout.n_groups)
-    dropped, came_back = (np.zeros(task.layout.n_groups, dtype=bool) for _ in range(2))
-    for _ in range(ROUNDS):
-        tests = pairs_given(task, graph, theta, dtype=np.float32)
-        theta = tests.theta if task.incomplete is None else task.theta_of(tests.params)
-        held = np.isin(np.arange(task.layout.n_groups), graph)
-        log_p = tests.statistics.log_p.copy()
-        outside[~held] = log_p[~held]
-        judged = held & came_back
-        log_p[judged] = np.minimum(log_p[judged], outside[judged])
-        tests = replace(tests, statistics=replace(tests.statistics, log_p=log_p))
-        chosen = np.flatnonzero(rule(tests) & tests.tested)
-        chosen = np.union1d(affordable(task, chosen, -log_p), free)
-        if np.array_equal(chosen, graph):
-            break
-        is_chosen = np.isin(np.arange(len(held)), chosen)
-        came_back |= dropped & is_chosen & ~held
-        dropped |= held & ~is_chosen
-        graph = chosen
-    return tests, graph
-
-
-def affordable(task: Task, graph: Ints, strength: Floats) -> Ints:
-    """The strongest edges, as far as every column has enough rows for its predictors."""
-    layout, freedom = task.layout, task.layout.nodes.freedom
-    most = task.total_weight / _ROWS_PER_PREDICTOR
-    u, v = layout.pairs[graph].T
-    size = layout.n_blocks[graph]
-    used = np.bincount(v, freedom[u] * size, layout.n_nodes).astype(np.float64)
-    used += np.bincount(u, freedom[v] * size, layout.n_nodes)
-    if (used <= most).all():
-        return graph
-    order, kept = np.argsort(-strength[graph], kind="stable"), []
-    used = np.zeros(layout.n_nodes)
-    for at in order.tolist():
-        a, b = int(u[at]), int(v[at])
-        if used[a] + freedom[b] * size[at] <= most and used[b] + freedom[a] * size[at] <= most:
-            used[a] += freedom[b] * size[at]
-            used[b] += freedom[a] * size[at]
-            kept.append(int(graph[at]))
-    return np.sort(np.array(kept, dtype=np.int64))

@@ -14,7 +14,8 @@ from mixedgm.options import Options
 from mixedgm.parallel import RandomState, seeds
 from mixedgm.parameters import ensure, is_real
 from mixedgm.path.error_rates import LocalFDR
-from mixedgm.path.pair_tests import TOO_WIDE, affordable, pairs_given, settled
+from mixedgm.path.graph_search import affordable, settled
+from mixedgm.path.pair_tests import TOO_WIDE, pairs_given
 from mixedgm.path.recipe import by_conditionals
 from mixedgm.path.rounds import Incomplete
 from mixedgm.path.task import Task, prepare
@@ -226,8 +227,7 @@ def held_graph(task: Task, fitted: FittedModel, method: str) -> tuple[Ints, str]
     weights = fitted.all_weights
     u, v = layout.pairs.T
     start = np.flatnonzero(weights[1 + layout.moderator, u, v] > 0.0)
-    _, graph = settled(task, start, LocalFDR(0.5).kept)
-    return graph, "graph"
+    return settled(task, start, LocalFDR(0.5).log_limit).graph, "graph"
 
 
 def most_predictors(task: Task) -> int:

@@ -56,11 +56,6 @@ class EdgeTests:
         """The share of pairs that have an edge, as estimated from the tests of all."""
         return self.tests.two_groups.share
 
-    @property
-    def spread(self) -> float:
-        """tau^2: the variance of the z of edges beyond that of noise, estimated likewise."""
-        return self.tests.two_groups.spread
-
     # -- frames ------------------------------------------------------------------------------------
 
     def edges(self) -> Any:

@@ -22,7 +22,8 @@ from mixedgm.inference.statistics import equivalent_z, pair_statistics
 from mixedgm.inference.two_groups import TwoGroups
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.path.error_rates import LocalFDR
-from mixedgm.path.pair_tests import TOO_WIDE, affordable, pairs_given, settled
+from mixedgm.path.graph_search import affordable, settled
+from mixedgm.path.pair_tests import TOO_WIDE, pairs_given
 from mixedgm.path.recipe import Recipe
 from mixedgm.path.rounds import Incomplete
 from mixedgm.path.task import Task, prepare
@@ -149,10 +150,10 @@ class GroupTasks:
         everything = np.arange(self.whole.layout.n_groups)
         if not self.shortage:
             return everything
-        nothing, passing = everything[:0], LocalFDR(_HALF).kept
+        nothing, limit = everything[:0], LocalFDR(_HALF).log_limit
         graph = nothing
         for task in self.tasks:
-            graph = np.union1d(graph, settled(task, nothing, passing)[1])
+            graph = np.union1d(graph, settled(task, nothing, limit).graph)
         for task in self.tasks:
             graph = affordable(task, graph, np.ones(len(everything)))
         return graph

@@ -40,9 +40,9 @@ def test_combined_p_values_are_uniform_without_an_edge(df):
     """Fails in about one of a thousand runs by chance."""
     rng = np.random.default_rng(df)
     along, rest = rng.chisquare(1, DRAWS), rng.chisquare(df - 1, DRAWS)
-    p = np.exp(combined(log_tail(along + rest, df), log_tail(along, 1)))
+    p = np.exp(combined(log_tail(along + rest, df), log_tail(along, 1), df))
     for level in (0.001, 0.01, 0.05, 0.2, 0.5, 0.9):
-        # Two per cent of the level, for one calibration stands for all degrees of freedom.
+        # Two per cent of the level, for twice the smaller p-value is the most.
         error = 4 * np.sqrt(level * (1 - level) / DRAWS) + 0.02 * level
         assert np.mean(p < level) == pytest.approx(level, abs=error)
 
@@ -50,10 +50,18 @@ def test_combined_p_values_are_uniform_without_an_edge(df):
 def test_combining_costs_little_where_one_test_sees_everything():
     strong, weak = np.log(1e-6), np.log(0.7)
     for pair in ((strong, weak), (weak, strong)):
-        p = np.exp(combined(*map(np.atleast_1d, pair)))
+        p = np.exp(combined(*map(np.atleast_1d, pair), 9))
         assert 1e-6 < p[0] < 2.2e-6
-    far = combined(np.array([-5000.0]), np.array([-0.1]))
+    far = combined(np.array([-5000.0]), np.array([-0.1]), 9)
     np.testing.assert_allclose(far, -5000.0 + np.log(2), rtol=1e-9)
+
+
+@pytest.mark.parametrize("df", [2, 9, 36])
+def test_combining_at_most_doubles_the_smaller_p_value(df):
+    small = np.log(np.array([1e-9, 1e-3, 0.05, 0.13, 0.3]))
+    for other in (np.log(0.5), -1e-12):
+        for pair in ((small, np.full(5, other)), (np.full(5, other), small)):
+            assert (combined(*pair, df) <= small + np.log(2.0) + 1e-12).all()
 
 
 def test_the_ordered_test_finds_a_trend_that_all_directions_miss():

@@ -8,7 +8,8 @@ from scipy.stats import false_discovery_control
 
 from mixedgm.path.criteria import EBIC
 from mixedgm.path.error_rates import FDR, LocalFDR
-from mixedgm.path.pair_tests import MOST_PARAMETERS, affordable, pairs_given, settled, untestable
+from mixedgm.path.graph_search import affordable, settled
+from mixedgm.path.pair_tests import MOST_PARAMETERS, pairs_given, untestable
 from mixedgm.path.path import Path
 from mixedgm.path.recipe import Recipe
 from mixedgm.path.selection import NAMED, choose
@@ -69,7 +70,9 @@ def test_noise_has_no_edges():
 def test_tests_and_graph_agree():
     """Given the chosen graph, Benjamini and Hochberg keep just its pairs."""
     task = chain(300).task()
-    tests, graph = settled(task, np.zeros(0, dtype=np.int64), FDR(0.2).kept)
+    found = settled(task, np.zeros(0, dtype=np.int64), FDR(0.2).log_limit)
+    tests, graph = found.tests, found.graph
+    assert found.ended
     exactly = pairs_given(task, graph).statistics
     # While a graph is chosen, its refit is as near as a hundredth of a standard error.
     np.testing.assert_allclose(np.abs(tests.statistics.z), np.abs(exactly.z), atol=0.02)
@@ -80,7 +83,7 @@ def test_tests_and_graph_agree():
 def test_where_the_search_begins_does_not_matter():
     task = chain(500).task()
     every = np.arange(task.layout.n_groups)
-    ends = [settled(task, start, LocalFDR().kept)[1].tolist() for start in (every[:0], every)]
+    ends = [settled(task, each, LocalFDR().log_limit).graph.tolist() for each in (every[:0], every)]
     assert ends[0] == ends[1]
 
 
@@ -88,10 +91,9 @@ def test_a_smaller_limit_keeps_fewer():
     task = draw(3, 300, 4, (2, 3, 3)).task()
     tests = pairs_given(task, np.zeros(0, dtype=np.int64))
     for criterion in (LocalFDR, FDR):
-        kept = [criterion(x).kept(tests) for x in (0.01, 0.2, 0.6)]
-        assert [k.sum() for k in kept] == sorted(k.sum() for k in kept)
-        assert not (kept[0] & ~kept[1]).any()
-        assert not (kept[1] & ~kept[2]).any()
+        limits = [criterion(x).log_limit(tests) for x in (0.01, 0.2, 0.6)]
+        assert limits == sorted(limits)
+        assert limits[0] < limits[2]
 
 
 def test_required_edges_are_held_and_forbidden_ones_not_tested():
@@ -158,5 +160,5 @@ def test_limits_are_checked(criterion, name, value):
 
 def test_the_default_comes_first():
     assert next(iter(NAMED)) == "local-fdr"
-    assert NAMED["local-fdr"] == LocalFDR(0.3)
+    assert NAMED["local-fdr"] == LocalFDR(0.45)
     assert NAMED["fdr"] == FDR(0.1)

@@ -1,0 +1,218 @@
+"""A task and a first graph -> the graph whose edges pass their tests and whose other pairs fail.
+
+All pairs are tested given the present graph.  Edges that fail leave, the worst first; then pairs
+that pass enter, the best first; at most one move per column at a time, because tests of pairs that
+share a column depend on each other.  A move is made only if it raises the score
+
+    log pseudolikelihood of the rows at the refit - sum over edges of m W* / 2,
+
+where m counts the conditionals that an edge is in, and W* is the statistic with which it just
+passes.  So the search ends: no graph is visited twice.  A single move that lowers the score is not
+made, though the test of that pair asks for it: tests by estimates and by likelihood ratios disagree
+where an estimate has run far out (Hauck and Donner 1977), and the likelihood ratio decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mixedgm.model.layout import Floats, Ints
+from mixedgm.path.pair_tests import PairTests, pairs_given, rough_refit
+from mixedgm.path.refits import Unshrunken
+from mixedgm.path.task import Task
+
+MOST_GRAPHS = 200
+_WITH_OWN_LIMIT = 15
+"""Later graphs are judged by the limit of this one, so that their scores can be compared."""
+_ROWS_PER_PREDICTOR = 4.0
+"""A graph is held only as far as every column has so many rows for each of its predictors."""
+
+Mask = NDArray[np.bool_]
+Limit = Callable[[PairTests], float]
+"""Logarithm of the largest p-value that passes, given the tests of all pairs."""
+
+
+@dataclass(frozen=True, eq=False)
+class SettledGraph:
+    """Where a search has ended."""
+
+    tests: PairTests
+    """All pairs given the graph; the p-value of a pair that two tests judge differently is that of
+    its likelihood ratio."""
+    graph: Ints
+    ended: bool
+    """Whether tests and graph agree; else the graph is the one with the highest score so far."""
+
+
+def settled(task: Task, graph: Ints, limit: Limit, theta: Floats | None = None) -> SettledGraph:
+    """Move from a graph to better ones until tests and graph agree; refits begin at `theta`."""
+    every = np.ones(task.layout.n_groups)
+    graph = np.union1d(affordable(task, graph, every), task.penalty.free)
+    theta, search = task.null.theta if theta is None else theta, _Search(limit)
+    for _ in range(MOST_GRAPHS):
+        place = search.place(pairs_given(task, graph, theta, dtype=np.float32))
+        found = search.better(place)
+        if found is None:
+            return SettledGraph(place.judged(search.ratios), graph, ended=True)
+        graph, fit = found
+        theta = task.theta_of(place.task.params(fit.solution.theta))
+    return SettledGraph(place.tests, place.graph, ended=False)
+
+
+@dataclass(frozen=True, eq=False)
+class _Place:
+    """A graph with its tests."""
+
+    tests: PairTests
+    log_limit: float
+    least: Floats
+    """(n_groups,) statistics with which pairs pass, filled in as they are needed; NaN before."""
+
+    @property
+    def graph(self) -> Ints:
+        """Edges, sorted."""
+        return self.tests.graph
+
+    @property
+    def task(self) -> Task:
+        """The rows that were tested, completed where they have gaps."""
+        assert self.tests.task is not None
+        return self.tests.task
+
+    @cached_property
+    def held(self) -> Mask:
+        """(n_groups,) edges of the graph."""
+        return np.isin(np.arange(len(self.tests.tested)), self.graph)
+
+    @cached_property
+    def wanted(self) -> Ints:
+        """Edges that fail, the worst first; then pairs that pass, the best first."""
+        log_p = self.tests.statistics.log_p
+        passes = log_p <= self.log_limit
+        groups = np.flatnonzero((self.held != passes) & self.tests.tested)
+        urgency = np.where(self.held[groups], -np.inf, log_p[groups])
+        return groups[np.lexsort((-log_p[groups], urgency))]
+
+    @cached_property
+    def price(self) -> Floats:
+        """(n_groups,) by how much the log pseudolikelihood must rise for an edge."""
+        concerned = np.union1d(self.graph, self.wanted)
+        new = concerned[np.isnan(self.least[concerned])]
+        self.least[new] = self.tests.statistics.least_statistic(new, self.log_limit)
+        price = 0.5 * self.task.layout.conditionals * self.least
+        return np.where(self.tests.tested, price, 0.0)
+
+    def moved(self, groups: Ints) -> Ints:
+        """The graph with these edges added or taken away, as far as the rows suffice."""
+        there = self.held.copy()
+        there[groups] = ~there[groups]
+        graph = affordable(self.task, np.flatnonzero(there), -self.tests.statistics.log_p)
+        return np.union1d(graph, self.task.penalty.free)
+
+    def rise(self, fit: Unshrunken) -> float:
+        """By how much the log pseudolikelihood is higher at another refit."""
+        return float(self.task.total_weight * (self.tests.loss - fit.loss))
+
+    def gain(self, graph: Ints, fit: Unshrunken) -> float:
+        """By how much another graph's score is higher."""
+        return float(self.rise(fit) - self.price[graph].sum() + self.price[self.graph].sum())
+
+    def judged(self, ratios: dict[int, float]) -> PairTests:
+        """The tests, with likelihood ratios for pairs that two tests judge differently."""
+        statistics = self.tests.statistics
+        groups = self.wanted[np.isin(self.wanted, list(ratios))]
+        log_p = statistics.log_p.copy()
+        values = np.array([ratios[g] for g in groups.tolist()])
+        log_p[groups] = statistics.log_p_at(groups, values)
+        return replace(self.tests, statistics=replace(statistics, log_p=log_p))
+
+
+@dataclass(eq=False)
+class _Search:
+    """The memory of a search from graph to graph."""
+
+    limit: Limit
+    ratios: dict[int, float] = field(default_factory=dict)
+    """Likelihood ratio statistics of pairs that did not raise the score when tried alone."""
+    _places: list[_Place] = field(default_factory=list)
+    """The first graphs."""
+
+    def place(self, tests: PairTests) -> _Place:
+        """A graph with its tests, judged by the limit of the first graphs if it comes later."""
+        if len(self._places) < _WITH_OWN_LIMIT:
+            place = _Place(tests, self.limit(tests), np.full(len(tests.tested), np.nan))
+            self._places.append(place)
+            return place
+        last = self._places[-1]
+        return _Place(tests, last.log_limit, last.least)
+
+    def better(self, place: _Place) -> tuple[Ints, Unshrunken] | None:
+        """A graph with a higher score and its refit; None if no wanted move leads to one.
+
+        Moves that have been refused before are left for the end, where all are tried once more.
+        """
+        remaining = [g for g in place.wanted.tolist() if g not in self.ratios]
+        while remaining:
+            moves = _one_per_column(place.task, remaining)
+            while moves:
+                found = self._tried(place, moves)
+                if found is not None:
+                    return found
+                moves = moves[: len(moves) // 2]
+            remaining = [g for g in remaining if g not in self.ratios]
+        for g in place.wanted.tolist():
+            found = self._tried(place, [g])
+            if found is not None:
+                return found
+        return None
+
+    def _tried(self, place: _Place, moves: list[int]) -> tuple[Ints, Unshrunken] | None:
+        graph = place.moved(np.array(moves))
+        if np.array_equal(graph, place.graph):  # too few rows for one edge more
+            self.ratios.update(dict.fromkeys(moves, 0.0))
+            return None
+        fit = rough_refit(place.task, graph, place.tests.theta)
+        if place.gain(graph, fit) > 0.0:
+            return graph, fit
+        if len(moves) == 1:
+            conditionals = place.task.layout.conditionals[moves[0]]
+            self.ratios[moves[0]] = 2.0 * abs(place.rise(fit)) / float(conditionals)
+        return None
+
+
+def _one_per_column(task: Task, groups: list[int]) -> list[int]:
+    """The first of these groups that have no column in common."""
+    taken: set[int] = set()
+    out = []
+    for g in groups:
+        ends = set(task.layout.pairs[g].tolist())
+        if not ends & taken:
+            out.append(g)
+            taken |= ends
+    return out
+
+
+def affordable(task: Task, graph: Ints, preference: Floats) -> Ints:
+    """The preferred edges, as far as every column has enough rows for its predictors."""
+    layout, freedom = task.layout, task.layout.nodes.freedom
+    most = task.total_weight / _ROWS_PER_PREDICTOR
+    u, v = layout.pairs[graph].T
+    size = layout.n_blocks[graph]
+    used = np.bincount(v, freedom[u] * size, layout.n_nodes).astype(np.float64)
+    used += np.bincount(u, freedom[v] * size, layout.n_nodes)
+    if (used <= most).all():
+        return graph
+    order, kept = np.argsort(-preference[graph], kind="stable"), []
+    used = np.zeros(layout.n_nodes)
+    for at in order.tolist():
+        a, b = int(u[at]), int(v[at])
+        if used[a] + freedom[b] * size[at] <= most and used[b] + freedom[a] * size[at] <= most:
+            used[a] += freedom[b] * size[at]
+            used[b] += freedom[a] * size[at]
+            kept.append(int(graph[at]))
+    return np.sort(np.array(kept, dtype=np.int64))
