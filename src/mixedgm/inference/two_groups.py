@@ -33,10 +33,10 @@ _TOL = 1e-6
 class TwoGroups:
     """Pairs with and without an edge.
 
-    Shares are estimated by EM with smoothing (Silverman, Jones, Wilson and Nychka 1990).  Its kernel
-    has a width of one where edges are few, and less where they are many.  One pair without an
-    edge, and one whose noncentrality is anything from 1 to 12, are added to those of the
-    table: so noise has next to no edges, and a single large z does not tell how large others are.
+    Shares are estimated by EM with smoothing (Silverman, Jones, Wilson and Nychka 1990).  The
+    kernel has a width of one where edges are few, and less where they are many.  One pair without
+    an edge, and one whose noncentrality is anything from 1 to 12, are added to those of the table:
+    so noise has next to no edges, and a single large z does not tell how large others are.
 
     Examples
     --------
