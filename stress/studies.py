@@ -107,7 +107,9 @@ def _same(found: Any, again: Any) -> None:
     if found.pair_replicates is not None:
         pairs += [("estimates", found.pair_replicates.values, again.pair_replicates.values)]
     for what, ours, theirs in pairs:
-        which = np.flatnonzero(((ours != theirs) & ~(np.isnan(ours) & np.isnan(theirs))).any(axis=1))
+        which = np.flatnonzero(
+            ((ours != theirs) & ~(np.isnan(ours) & np.isnan(theirs))).any(axis=1)
+        )
         text = f"{what} of resamples {which.tolist()} differ with n_jobs"
         require(np.array_equal(ours, theirs, equal_nan=True), text)
 

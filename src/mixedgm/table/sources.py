@@ -314,7 +314,10 @@ class LazyTable:
         return "polars"
 
     def frames(self) -> Iterator[tuple[str, Any]]:
-        """Yield batches of rows in their order; errors do not number them, as polars reads ahead."""
+        """Yield batches of rows in their order.
+
+        Errors do not number them: polars reads ahead.
+        """
         for n, frame in enumerate(_guarded(self._some(), "the lazy frame"), 1):
             yield f"part {n}", frame
 
