@@ -189,24 +189,3 @@ def test_a_column_that_is_constant_in_the_complete_rows_has_no_parameters() -> N
     found = mg.bootstrap(model, rows, n_boot=4, random_state=0, n_jobs=1).parameters()
     assert set(found["source"]) == {"x", "y", "group"}
     assert np.isfinite(found[["estimate", "se", "lower", "upper"]].to_numpy()).all()
-
-
-@pytest.mark.parametrize("seed", [6, 8])
-def test_estimates_of_resamples_do_not_depend_on_where_the_solver_stops(
-    seed: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """In some resamples an edge that has a finite estimate in the whole table has none."""
-    rng = np.random.default_rng(seed)
-    common, debt = rng.normal(size=60), np.zeros(60)
-    rows_in_debt = rng.permutation(60)[:8]
-    debt[rows_in_debt] = np.exp(rng.normal(size=8))
-    visits, x = rng.poisson(np.exp(0.4 * common)), common + rng.normal(size=60)
-    rows = pd.DataFrame({"debt": debt, "visits": visits, "x": x})
-    model = mg.MixedGraphicalModel(
-        lam=0.05, types={"debt": "hurdle", "visits": "count"}, n_jobs=1
-    ).fit(rows)
-    usual = mg.bootstrap(model, rows, n_boot=15, random_state=0, n_jobs=1).pair_replicates
-    monkeypatch.setattr("mixedgm.studies.held_graph._TOL", 1e-6)
-    exact = mg.bootstrap(model, rows, n_boot=15, random_state=0, n_jobs=1).pair_replicates
-    apart = np.abs(usual.values - exact.values) / np.nanstd(exact.values, axis=0)
-    assert np.nanmax(apart) < 0.1
