@@ -161,9 +161,9 @@ def _choice(material: Material) -> str:
 def _studies(material: Material) -> Iterator[str]:
     studies, check = material.studies, material.check
     if studies.tests is not None:
-        beside = {"free": "all other pairs", "graph": "the edges that pass a test themselves"}
+        given = {"free": "all other pairs", "graph": "the edges that pass their own tests"}
         yield (
-            f"Every pair was tested given {beside[studies.tests.method]}, with variances from the "
+            f"Every pair was tested given {given[studies.tests.method]}, with variances from the "
             f"{studies.tests.covariance}."
         )
     if studies.bootstrap is not None:

@@ -125,6 +125,15 @@ def rough_refit(task: Task, graph: Ints, start: Floats) -> Unshrunken:
     return refit(task, graph, start, _ROUGH / np.sqrt(task.total_weight))
 
 
+def fine_refit(task: Task, graph: Ints, start: Floats) -> Floats:
+    """The graph without shrinkage; where rows have gaps, completed anew from the rows alone."""
+    if task.incomplete is None:
+        with single_threaded_blas(), using_threads(task.n_threads):
+            return refit(task, graph, start).solution.theta
+    rows, theta = _settled_rows(task, graph, None, ROUGH)
+    return task.theta_of(rows.params(theta))
+
+
 def ridged(task: Task, fit: Unshrunken) -> Smooth:
     """The pseudolikelihood of all pairs, with what the refit of a graph needed."""
     if not len(fit.ridge) and not len(fit.noisy):
@@ -172,13 +181,16 @@ def pairs_given(
     return PairTests(graph, theta, fit.loss, statistics, fit.ridge, tested, estimates, task, errors)
 
 
-def _settled_rows(task: Task, graph: Ints, start: Floats, share: float) -> tuple[Task, Floats]:
+def _settled_rows(
+    task: Task, graph: Ints, start: Floats | None, share: float
+) -> tuple[Task, Floats]:
     """The task at completions that the refit of a graph makes itself, and that refit.
 
     Both agree to this share of a standard error.
     """
     assert task.incomplete is not None
+    params = None if start is None else task.params(start)
     tol, goal = share / np.sqrt(task.total_weight), Unpenalised(task.layout.triples[graph])
-    ends = task.incomplete.settle(goal, task.params(start), tol=tol, most=40)
+    ends = task.incomplete.settle(goal, params, tol=tol, most=40)
     assert ends.task.layout.same(task.layout)  # as in all completions of the same rows
     return ends.task, ends.theta
