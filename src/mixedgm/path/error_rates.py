@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.stats import norm
 
+from mixedgm.inference.block_variances import block_variances
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.parameters import HasParams, ensure, is_real
 from mixedgm.path.criteria import EBIC
@@ -70,6 +71,7 @@ class _ErrorRate(HasParams, ABC):
             probabilities=probability[names],
             expected_false=wrong,
             refit=tests.theta if task is evidence.task and task.incomplete is None else None,
+            variances=_variances(tests, found.graph)[names],
             params=None if task.incomplete is None else tests.params,
         )
 
@@ -179,6 +181,11 @@ _NOT_ENDED = (
     "and some of its edges may not pass their tests"
 )
 _NO_GROUPS = np.zeros(0, dtype=np.int64)
+
+
+def _variances(tests: PairTests, graph: Ints) -> Floats:
+    assert tests.estimates is not None
+    return block_variances(tests.estimates, graph)
 
 
 def _by_information(evidence: Evidence, reason: str) -> Choice:

@@ -19,7 +19,7 @@ from mixedgm.model.layout import Floats, Ints
 from mixedgm.model.params import Params
 from mixedgm.objective.contract import Smooth
 from mixedgm.objective.ridge import Ridged
-from mixedgm.path.refits import Unshrunken, noise_worth_one_row, unshrunken, worth_one_row
+from mixedgm.path.refits import Unshrunken, noise_worth_one_row, ridge_of, unshrunken
 from mixedgm.path.rounds import ROUGH, Unpenalised
 from mixedgm.path.task import Task
 from mixedgm.printable import quoted
@@ -139,7 +139,7 @@ def ridged(task: Task, fit: Unshrunken) -> Smooth:
     if not len(fit.ridge) and not len(fit.noisy):
         return task.smooth
     groups, numbers = np.arange(task.layout.n_groups), np.zeros(task.layout.nodes.n_real)
-    level = np.where(np.isin(groups, fit.ridge), worth_one_row(task, groups), 0.0)
+    level = ridge_of(task, groups, fit.ridge)
     numbers[fit.noisy] = noise_worth_one_row(task)[fit.noisy]
     return Ridged(task.smooth, level, numbers)
 
