@@ -3,9 +3,11 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import logit
 from scipy.stats import false_discovery_control, norm
 
 import mixedgm as mg
+from mixedgm.inference.two_groups import TwoGroups
 from tests.support.patients import KIND, TYPES, patients
 
 
@@ -81,9 +83,9 @@ def test_bayes_factors_and_verdicts_follow_their_definitions(tests):
     assert tests.effective_n == n
     unit = 0.5 * (frame["statistic"] * n / (1 + n) - frame["df"] * np.log(1 + n))
     np.testing.assert_allclose(frame["log_bf_unit"], unit)
-    odds = np.log(frame["probability"] / (1 - frame["probability"]))
-    prior = np.log(tests.share / (1 - tests.share))
-    np.testing.assert_allclose(frame["log_bf"][odds < 30], (odds - prior)[odds < 30], rtol=1e-6)
+    odds = -logit(TwoGroups(norm.isf(frame["p"].to_numpy() / 2)).no_edge)  # without rivals
+    few, prior = odds < 30, logit(tests.share)
+    np.testing.assert_allclose(frame["log_bf"][few], (odds - prior)[few], rtol=1e-6)
     strong = np.log(10)
     probable = frame["probability"] > 0.5
     words = np.where((frame["log_bf"] >= strong) & probable, "present", "undecided")
