@@ -97,12 +97,18 @@ class PairEstimates:
         are) as for levels (to first order; Cordeiro and McCullagh 1991).  `left` are 1 - k / n of
         every node; an estimate that two conditionals share has their mean.
         """
-        layout, by_group = self.layout, _mean_left(self.layout, left)
-        eta = self.eta * np.repeat(by_group, layout.sizes)
-        covariance = self.covariance
-        if len(covariance):
-            covariance = covariance * np.repeat(by_group**2, layout.sizes**2)
-        return replace(self, eta=eta, covariance=covariance)
+        return self.rescaled(np.repeat(_mean_left(self.layout, left), self.layout.sizes))
+
+    def rescaled(self, unit: Floats) -> PairEstimates:
+        """Estimates times these numbers (edge parameters,), with their covariances."""
+        if not len(self.covariance):
+            return replace(self, eta=self.eta * unit)
+        covariance = self.covariance.copy()
+        for groups, at in by_size(self.layout):
+            k = at.shape[1]
+            square = unit[at][:, :, None] * unit[at][:, None, :]
+            covariance[self.start[groups][:, None] + np.arange(k * k)] *= square.reshape(-1, k * k)
+        return replace(self, eta=self.eta * unit, covariance=covariance)
 
 
 def estimated_pairs(
@@ -275,8 +281,8 @@ def drawn_errors(
 
 def _in_spreads(found: PairEstimates, spread: ResidualSpread, followed: Floats) -> PairEstimates:
     """Estimates in units of residual spreads; `followed` is n times the covariance of the held."""
-    eta, covariance = spread.of(found.eta, found.covariance, followed / found.n)
-    return replace(found, eta=eta, covariance=covariance)
+    covariance = spread.covariance(found.eta, found.covariance, followed / found.n)
+    return replace(found, covariance=covariance).rescaled(spread.scale)
 
 
 def _independent(rows: MemoryRows | PartedRows, clusters: Ints | None) -> float:

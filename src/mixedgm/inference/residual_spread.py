@@ -15,7 +15,7 @@ from functools import cached_property
 
 import numpy as np
 
-from mixedgm.inference.held import Held, by_size, square_starts
+from mixedgm.inference.held import Held, square_starts
 from mixedgm.model.layout import Floats, Ints
 
 
@@ -40,11 +40,11 @@ class ResidualSpread:
         row, column = layout.edge_position
         return np.asarray(of_column[row % layout.n_columns] * of_column[column])
 
-    def of(self, eta: Floats, covariance: Floats, of_held: Floats) -> tuple[Floats, Floats]:
-        """Estimates (edge parameters,) and their covariances, in these units.
+    def covariance(self, eta: Floats, covariance: Floats, of_held: Floats) -> Floats:
+        """Covariances of estimates, with what errors of precision terms add, before scaling.
 
-        Covariances are a matrix for every group, one after the other; `of_held` (held, held) is
-        that of all that is held.
+        They are a matrix for every group, one after the other; `of_held` (held, held) is the
+        covariance of all that is held.
         """
         layout, out = self.held.layout, covariance.copy()
         start, first = square_starts(layout), layout.starts - layout.n_node_terms
@@ -58,12 +58,7 @@ class ResidualSpread:
             added = added + added.transpose(0, 2, 1)
             added += (spread[:, None] * values)[:, :, None] * values[:, None, :]
             out[start[pairs][:, None] + np.arange(k * k)] += added.reshape(-1, k * k)
-        for pairs, at in by_size(layout):
-            k = at.shape[1]
-            unit = self.scale[at]
-            square = (unit[:, :, None] * unit[:, None, :]).reshape(-1, k * k)
-            out[start[pairs][:, None] + np.arange(k * k)] *= square
-        return np.asarray(eta * self.scale), out
+        return out
 
     def errors(self, errors: Floats, eta: Floats, of_held: Floats) -> Floats:
         """(draws, edge parameters) errors in these units.
