@@ -44,7 +44,8 @@ class GroupPatterns:
     """Pairs that are the same in all groups, and pairs that differ.
 
     The likelihood of edges of different sizes is that of their mean times that of their difference.
-    One pair without an edge, and a fifth of one with, are added to those of the table.
+    One pair without an edge, one with the same edge, and a fifth of one that differs are added to
+    those of the table.
 
     Examples
     --------
@@ -77,7 +78,7 @@ class GroupPatterns:
         ratios = [each[::stride] for each in self._ratios]
         n_sets = len(self.together)
         weights = [smoothed(np.zeros(each.shape[1])) for each in ratios]
-        added = np.append(1.0, np.full(n_sets + 1, FEWEST / (n_sets + 1)))
+        added = np.append([1.0, 1.0], np.full(n_sets, FEWEST / n_sets))
         shares = added / added.sum()
         for _ in range(MOST_STEPS):
             given = self._given(ratios, shares, weights)

@@ -239,7 +239,7 @@ class GroupComparison:
         shown = f", {_SHOWN} of {n_edges}" if n_edges > _SHOWN else ""
         lines += ["", f"Pairs, the most different first{shown}"]
         wanted = ["source", "target", *(f"estimate_{name}" for name in self._names[:3])]
-        wanted += ["difference", "p", "p_max", "probability"]
+        wanted += ["difference", "p", "p_max", "probability_differs"]
         top = {name: self._edges[name][:_SHOWN] for name in wanted if name in self._edges}
         for name in list(top)[2:]:
             top[name] = [f"{value:.3f}" for value in top[name]]
@@ -279,7 +279,7 @@ class DifferenceComparison(GroupComparison):
         one parameter.  present_in: groups in whose graph the edge was found.  difference, the
         largest between two groups, and between, which two; statistic and df; p; p_holm, p_bh and
         p_max, adjusted for all pairs by Holm, by Benjamini and Hochberg, and by the largest
-        difference; probability that the pair differs; differs, the verdict.
+        difference; probability_differs; differs, the verdict.
         """
         return super().edges()
 
@@ -338,7 +338,7 @@ class DifferenceComparison(GroupComparison):
         columns["between"] = [couples[k] for k in tested.apart.argmax(axis=0)]
         columns |= {"statistic": tested.statistic, "df": tested.df, "p": tested.p}
         columns |= {**adjusted(tested.p), "p_max": tested.p_max}
-        columns |= {"probability": 1.0 - tested.same, "differs": self.differs}
+        columns |= {"probability_differs": 1.0 - tested.same, "differs": self.differs}
         order = np.lexsort((-columns["difference"], tested.log_p, tested.same))
         return {
             name: each[order] if isinstance(each, np.ndarray) else [each[k] for k in order]
