@@ -161,11 +161,14 @@ def mixed(
     second: tuple[gibbs.Column, ...],
     kinds: tuple[str, ...],
     delta: float = 0.0,
+    *,
+    units: bool = False,
 ) -> Callable[[int, int], Drawn]:
     """Draw columns of several kinds, a fifth of whose pairs are joined.
 
     Edges have sizes U(0.15, 0.5) in units of the columns' standard deviations and any direction;
-    in the second group 20 of them, or of pairs without an edge, are changed by `delta`.
+    in the second group 20 of them, or of pairs without an edge, are changed by `delta`.  `units`
+    gives numbers other units there.
     """
 
     def drawn(n: int, seed: int) -> Drawn:
@@ -181,7 +184,7 @@ def mixed(
         rng = np.random.default_rng([seed, n, round(1000 * delta)])
         a = gibbs.rows(first, edges, n, rng, SWEEPS)
         b = gibbs.rows(second, other, n, rng, SWEEPS)
-        if first is not second:
+        if units:
             numbers = np.array(kinds) == "continuous"
             b[:, numbers] *= rng.uniform(0.5, 2.0, numbers.sum())
         return Drawn((a, b), kinds, {pairs[at] for at in changed})
@@ -208,9 +211,13 @@ SETTINGS = {
     "normal, same": Setting(published(0.0), (68, 126, 233, 1467)),
     "normal, same, other means and units": Setting(published(0.0, apart=True), (68, 233, 1467)),
     "mixed, same": Setting(mixed(MIXED, MIXED, MIXED_KINDS), (233, 1467)),
-    "mixed, same, other margins": Setting(mixed(MIXED, MIXED_APART, MIXED_KINDS), (233, 1467)),
+    "mixed, same, other margins": Setting(
+        mixed(MIXED, MIXED_APART, MIXED_KINDS, units=True), (233, 1467)
+    ),
     "every kind, same": Setting(mixed(EVERY, EVERY, EVERY_KINDS), (233, 1467)),
-    "every kind, same, other margins": Setting(mixed(EVERY, EVERY_APART, EVERY_KINDS), (233, 1467)),
+    "every kind, same, other margins": Setting(
+        mixed(EVERY, EVERY_APART, EVERY_KINDS, units=True), (233, 1467)
+    ),
     "permuted, every kind, same": Setting(mixed(EVERY, EVERY, EVERY_KINDS), (50,), "permutation"),
     "permuted, every kind, same, other margins": Setting(
         mixed(EVERY, EVERY_APART, EVERY_KINDS), (50, 200), "permutation"
