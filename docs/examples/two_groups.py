@@ -37,7 +37,7 @@ groups.models["Married joint"].view()
 # Which pairs differ?
 # -------------------
 #
-# Every pair has a probability that it differs; ``p_max`` is adjusted for having looked at all pairs.
+# Every pair has a probability that it differs; ``p_max`` is adjusted for looking at all pairs.
 
 shown = ["source", "target", "difference", "p", "p_max", "probability_differs", "differs"]
 groups.edges()[shown].head(8).round(4)
