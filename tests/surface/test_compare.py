@@ -80,12 +80,6 @@ def balanced_groups() -> tuple[pd.DataFrame, np.ndarray]:
     data = table()
     plain, south = data.drop(columns="site"), (data["site"] == "south").to_numpy()
     masks, weights = (~south, south), np.empty(len(data))
-    for name in ("x", "y", "z"):  # the same variance in both groups
-        own = [plain.loc[mask, name] for mask in masks]
-        common = np.mean([each.var(ddof=0) for each in own])
-        for mask, each in zip(masks, own, strict=True):
-            ratio = np.sqrt(common / each.var(ddof=0))
-            plain.loc[mask, name] = each.mean() + (each - each.mean()) * ratio
     found = balanced([plain[mask] for mask in masks], [np.ones(mask.sum()) for mask in masks])
     for mask, each in zip(masks, found, strict=True):
         weights[mask] = each

@@ -1,10 +1,9 @@
 """Rows in groups -> the same rows, moved and weighted such that all groups have equal margins.
 
-Continuous columns get the same mean and variance in all groups, so that edges are compared in units
-of each group.  The model is an exponential family: weights exp(sum of a_v x_v + b_v x_v^2, or
-c_level) change the own terms of its columns and none of its edges.  So groups that have the same
-edges, and different means, units and shares, become samples of one distribution, and their rows may
-change places.
+The model is an exponential family: weights exp(sum of a_v x_v + b_v x_v^2, or c_level) change the
+own terms of its columns and none of its edges, and neither does a number added to a continuous
+column.  So groups that have the same edges, and other means, variances and shares, become samples
+of one distribution, and their rows may change places.
 """
 
 from __future__ import annotations
@@ -69,27 +68,6 @@ class RowMargins:
         return np.hstack([np.zeros((len(codes), 0)), *columns]), np.repeat(
             p + np.arange(len(count)), np.array(count, dtype=np.int64)
         )
-
-    def scaled(self, parts: Sequence[Part]) -> Floats:
-        """Numbers with the same variance in every group, the mean over groups, about their means.
-
-        Those that do not vary in some group stay as they are.
-        """
-        numbers, some = self.numbers.copy(), self.nodes.gaussian
-        means = [part.share @ numbers[part.rows, some] for part in parts]
-        spreads = np.array(
-            [
-                part.share @ (numbers[part.rows, some] - mean) ** 2
-                for part, mean in zip(parts, means, strict=True)
-            ]
-        )
-        sizes = np.array([part.weights.sum() for part in parts])
-        common = sizes / sizes.sum() @ spreads
-        varies = (spreads > _NOTHING * (1.0 + np.array(means) ** 2)).all(axis=0)
-        for part, mean, own in zip(parts, means, spreads, strict=True):
-            ratio = np.where(varies, np.sqrt(common / np.where(varies, own, 1.0)), 1.0)
-            numbers[part.rows, some] = mean + (numbers[part.rows, some] - mean) * ratio
-        return numbers
 
     def centred(self, parts: Sequence[Part]) -> Floats:
         """Numbers with the means of the whole table in every group, where a number can be added."""
@@ -211,7 +189,6 @@ class EqualGroups:
         for group in range(len(groups)):
             rows = groups.rows(group)
             parts.append(Part(rows, weights[rows]))
-        margins = replace(margins, numbers=margins.scaled(parts))
         for part, factors in zip(parts, margins.factors(parts), strict=True):
             weights[part.rows] *= factors
         parts = [replace(part, weights=weights[part.rows]) for part in parts]

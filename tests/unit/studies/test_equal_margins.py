@@ -10,8 +10,7 @@ from scipy.optimize import minimize
 import mixedgm as mg
 from mixedgm.fitting import encode
 from mixedgm.options import Options
-from mixedgm.studies.equal_margins import EqualGroups, Part, RowMargins, effective
-from mixedgm.studies.row_groups import Groups
+from mixedgm.studies.equal_margins import Part, RowMargins, effective
 
 TYPES = {"c": "categorical", "o": "ordinal", "k": "count"}
 
@@ -75,22 +74,6 @@ def test_columns_that_cannot_be_balanced_are_left_alone() -> None:
     parts = [Part(np.arange(4), np.ones(4)), Part(np.arange(4, 8), np.ones(4))]
     for factors in margins(table, x="continuous").factors(parts):
         np.testing.assert_allclose(factors, 1.0)
-
-
-def test_units_of_a_group_do_not_matter() -> None:
-    """Numbers of the second group, in other units and about another mean, are moved back."""
-    rng = np.random.default_rng(0)
-    table = pd.DataFrame(rng.normal(size=(90, 3)), columns=list("xyz"))
-    second = np.arange(90) >= 40
-    other = table * np.where(second[:, None], [3.0, 0.1, 1.0], 1.0) + 5.0 * second[:, None]
-    groups = Groups(("a", "b"), second.astype(int))
-    before, after = (
-        EqualGroups.of(encode(each, Options(), None), groups).design for each in (table, other)
-    )
-    ratio = after.numbers.std(axis=0) / before.numbers.std(axis=0)
-    here, there = (each.numbers - each.numbers.mean(axis=0) for each in (before, after))
-    np.testing.assert_allclose(there, here * ratio, atol=1e-9)
-    np.testing.assert_allclose(after.weights, before.weights, rtol=1e-6)
 
 
 def test_effective_rows() -> None:
