@@ -323,7 +323,8 @@ def test_the_same_seed_gives_the_same_result_on_any_number_of_cores() -> None:
     ("n", "options", "test", "why"),
     [
         (300, {}, "differences", "every group has at least 60 rows"),
-        (35, {}, "permutation", "35 rows, and estimates without shrinkage need at least 60"),
+        (35, {}, "permutation", "35 rows, fewer than 60"),
+        (20, {}, "permutation", "20 rows, and estimates without shrinkage need at least 30"),
         (300, {"n_perm": 1}, "permutation", "n_perm was given"),
         (300, {"paired": np.arange(600) // 2}, "differences", "every group has at least 60"),
         (100, {"paired": np.arange(200) // 8}, "permutation", "25 independent units"),

@@ -31,7 +31,7 @@ from mixedgm.studies.bootstrap import plan_of
 from mixedgm.studies.bootstrap_replicates import Failure, Replicates, all_pairs
 from mixedgm.studies.compare_result import DifferenceComparison, GroupComparison
 from mixedgm.studies.equal_margins import EqualGroups, Part, row_weights
-from mixedgm.studies.group_differences import FEWEST_ROWS, GroupTasks
+from mixedgm.studies.group_differences import FEWEST_BY_ITSELF, GroupTasks
 from mixedgm.studies.permutation_result import PermutationComparison, differences
 from mixedgm.studies.resampling import ResamplingPlan, Seed, drawn_record, estimate_record
 from mixedgm.studies.row_groups import Groups, read_groups, without_labels
@@ -135,9 +135,10 @@ def _chosen(request: Request, tasks: GroupTasks) -> tuple[str, str]:
     if request.n_perm is not None or request.checkpoint is not None:
         name = "checkpoint" if request.n_perm is None else "n_perm"
         return "permutation", f"{name} was given"
-    if tasks.obstacle:
-        return "permutation", tasks.obstacle
-    return "differences", f"every group has at least {FEWEST_ROWS} rows"
+    against = tasks.obstacle or tasks.shortage
+    if against:
+        return "permutation", against
+    return "differences", f"every group has at least {FEWEST_BY_ITSELF} rows"
 
 
 def _by_differences(

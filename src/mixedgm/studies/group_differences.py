@@ -37,8 +37,9 @@ from mixedgm.table.gaps import Gaps
 
 __all__ = ["DIFFERENCE_TESTS", "DifferenceTests", "GroupTasks"]
 
-FEWEST_ROWS = 60
-"""In smaller groups, tests of differences reject too often."""
+_FEWEST_ROWS = 30
+FEWEST_BY_ITSELF = 60
+"""In smaller groups, labels are shuffled unless tests of differences are asked for."""
 _FEWEST_CLUSTERS = 30
 _DRAWS = 1999
 _HALF = 0.5
@@ -93,10 +94,10 @@ class GroupTasks:
             return "rows that depend on each other are not covered where missing cells are modelled"
         for group, (label, task) in enumerate(zip(self.groups.labels, self.tasks, strict=True)):
             name = quoted(label)
-            if task.total_weight < FEWEST_ROWS:
+            if task.total_weight < _FEWEST_ROWS:
                 return (
                     f"group {name} has {task.total_weight:,.6g} rows, and estimates without "
-                    f"shrinkage need at least {FEWEST_ROWS}"
+                    f"shrinkage need at least {_FEWEST_ROWS}"
                 )
             if dependent is not None:
                 n_labels = len(np.unique(dependent[self.groups.rows(group)]))
@@ -117,6 +118,15 @@ class GroupTasks:
                 column = self.whole.schema.nodes[max(ends, key=ends.count)].name
                 return f"column {quoted(column)} does not vary in group {name}"
         return ""
+
+    @property
+    def shortage(self) -> str:
+        """Why permutations are the better choice; empty where every group has rows enough."""
+        rows = [task.total_weight for task in self.tasks]
+        if min(rows) >= FEWEST_BY_ITSELF:
+            return ""
+        name = quoted(self.groups.labels[int(np.argmin(rows))])
+        return f"group {name} has {min(rows):,.6g} rows, fewer than {FEWEST_BY_ITSELF}"
 
     # -- tests -------------------------------------------------------------------------------------
 
