@@ -274,7 +274,7 @@ def compared(title: str, n_rows: int, seed: int) -> dict[str, object]:
     row |= {"p": round(found.p, 6), "strength_p": round(tests["strength difference"], 6)}
     if not permuted:
         row["stated"] = round(found.expected_false, 3)
-        probability = np.nan_to_num(edges["probability"].to_numpy())
+        probability = np.nan_to_num(edges["probability_differs"].to_numpy())
         at = [counted("_at", probability >= limit, different) for limit in LIMITS]
         row |= {name: " ".join(str(each[name]) for each in at) for name in at[0]}
     if {*drawn.kinds} == {"continuous"} and n_rows > len(names) + 1:
