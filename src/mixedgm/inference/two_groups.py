@@ -19,8 +19,8 @@ from mixedgm.model.layout import Floats
 _FAR = 12.0
 """A larger z counts as this one: an edge is certain there."""
 _NONCENTRALITIES = np.arange(1.0, _FAR + 0.01, 0.25)
-_BANDWIDTH = 1.0
-"""The kernel that smooths the distribution of noncentralities after every step has this width."""
+_MANY = 50.0
+"""Edges from which on the distribution of their noncentralities is smoothed less."""
 _STEP = 0.05
 """Values of z are rounded to multiples of this before they are counted."""
 FEWEST = 0.2
@@ -33,9 +33,10 @@ TOL = 1e-6
 class TwoGroups:
     """Pairs with and without an edge.
 
-    Shares are estimated by EM with smoothing (Silverman, Jones, Wilson and Nychka 1990).  One pair
-    without an edge, and one whose noncentrality is anything from 1 to 12, are added to those of the
-    table: so noise has next to no edges, and a single large z does not tell how large others are.
+    Shares are estimated by EM with smoothing (Silverman, Jones, Wilson and Nychka 1990).  The
+    kernel has a width of one where edges are few, and less where they are many.  One pair without
+    an edge, and one whose noncentrality is anything from 1 to 12, are added to those of the table:
+    so noise has next to no edges, and a single large z does not tell how large others are.
 
     Examples
     --------
@@ -101,14 +102,9 @@ def likelihood_ratios(z: Floats) -> Floats:
 
 def smoothed(edges: Floats) -> Floats:
     """(noncentralities,) their distribution, from the expected number of edges with each."""
-    weights = _KERNEL @ edges + 1.0 / len(_NONCENTRALITIES)
+    kernel = np.exp(-0.5 * _SQUARE * (1.0 + edges.sum() / _MANY) ** (2.0 / 3.0))
+    weights = kernel @ (edges / kernel.sum(axis=0)) + 1.0 / len(_NONCENTRALITIES)
     return np.asarray(weights / weights.sum())
 
 
-def _kernel() -> Floats:
-    apart = np.subtract.outer(_NONCENTRALITIES, _NONCENTRALITIES)
-    kernel = np.exp(-0.5 * np.square(apart / _BANDWIDTH))
-    return np.asarray(kernel / kernel.sum(axis=0))
-
-
-_KERNEL = _kernel()
+_SQUARE = np.square(np.subtract.outer(_NONCENTRALITIES, _NONCENTRALITIES))
