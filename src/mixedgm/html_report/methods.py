@@ -179,12 +179,7 @@ def _studies(material: Material) -> Iterator[str]:
         )
     if studies.comparison is not None:
         groups = len(studies.comparison.groups)
-        how = (
-            "by tests of differences"
-            if studies.comparison.tested is not None
-            else (f"by {number_of(studies.comparison.n_done, 'permutation')}")
-        )
-        yield f"{groups} groups were compared {how}."
+        yield f"{groups} groups were compared by {studies.comparison.method}."
     if check is not None:
         n_all = len(check.node_checks) + len(check.pair_checks)
         yield (
