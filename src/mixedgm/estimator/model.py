@@ -176,7 +176,7 @@ class MixedGraphicalModel(
         moderators: Sequence[str] | None = None,
         rule: str = "and",
         types: Any = None,
-        transforms: Any = None,
+        transforms: Any = "auto",
         missing: str = "error",
         refit: bool | str = "auto",
         solver: Any = "auto",

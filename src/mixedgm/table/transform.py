@@ -13,7 +13,7 @@ from scipy.special import ndtri
 from mixedgm.errors import ModelFileError, ParameterError
 from mixedgm.printable import quoted
 
-__all__ = ["Nonparanormal"]
+__all__ = ["Nonparanormal", "normal_scores", "ranked"]
 
 Floats = NDArray[np.float64]
 
@@ -67,10 +67,7 @@ class Nonparanormal:
 
         Weights are frequencies: weight 2 is the same as the row twice.
         """
-        distinct, where = np.unique(np.asarray(values, dtype=np.float64), return_inverse=True)
-        counts = np.bincount(where.ravel(), weights).astype(np.float64)
-        ranks = (np.cumsum(counts) - counts / 2) / counts.sum()
-        scores = np.asarray(ndtri(ranks), dtype=np.float64)
+        distinct, _, scores = ranked(values, weights)
         # Tiny weights can leave two ranks equal in floating point; such values need no knot.
         usable = np.isfinite(scores)
         usable[1:] &= scores[1:] > np.maximum.accumulate(scores)[:-1]
@@ -106,6 +103,39 @@ class Nonparanormal:
             )
         except (KeyError, TypeError, ValueError) as error:
             raise ModelFileError(f"the stored transform cannot be read: {error}") from error
+
+
+def normal_scores(values: ArrayLike, weights: ArrayLike | None = None) -> Floats:
+    """Return the normal quantile of the mid-rank of each value.
+
+    Examples
+    --------
+    >>> normal_scores([5.0, 1.0, 5.0, 9.0]).round(2).tolist()
+    [0.0, -1.15, 0.0, 1.15]
+    """
+    distinct, _, scores = ranked(values, weights)
+    return scores[np.searchsorted(distinct, np.asarray(values))]
+
+
+def ranked(values: ArrayLike, weights: ArrayLike | None = None) -> tuple[Floats, Floats, Floats]:
+    """Return distinct values in order, how often each occurs, and its normal score.
+
+    Examples
+    --------
+    >>> distinct, counts, scores = ranked([5.0, 1.0, 5.0, 9.0])
+    >>> distinct.tolist(), counts.tolist(), scores.round(2).tolist()
+    ([1.0, 5.0, 9.0], [1.0, 2.0, 1.0], [-1.15, 0.0, 1.15])
+    """
+    values = np.asarray(values, dtype=np.float64)
+    counts: NDArray[Any]
+    if weights is None:
+        distinct, counts = np.unique(values, return_counts=True)
+    else:
+        distinct, where = np.unique(values, return_inverse=True)
+        counts = np.bincount(where.ravel(), weights)
+    counts = counts.astype(np.float64)
+    ranks = (np.cumsum(counts) - counts / 2) / counts.sum()
+    return distinct, counts, np.asarray(ndtri(ranks), dtype=np.float64)
 
 
 def _thinned(values: Floats, scores: Floats) -> tuple[Floats, Floats]:
