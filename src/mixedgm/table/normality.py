@@ -97,8 +97,8 @@ def far_from_normal(
     """Return whether a column is plainly not normal, and its normal scores are closer to that.
 
     This holds if the departures of the column and of its residuals are both at least `LEAST`
-    and more than chance makes of n rows, and that of the residuals of its normal scores is
-    smaller. Residuals are those of a regression on the predictors that explain most.
+    and more than chance makes of n rows, and that of the residuals of its normal scores is at most
+    half as large. Residuals are those of a regression on the predictors that explain most.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ def far_from_normal(
         return True
     scores = normal_scores(values, counts)
     before, after = (_residuals(each, terms, counts) for each in (centred, scores))
-    least = max(LEAST, BY_CHANCE / total, departure(after, weights))
+    least = max(LEAST, BY_CHANCE / total, 2.0 * departure(after, weights))
     return departure(before, weights) >= least
 
 
