@@ -179,13 +179,13 @@ def short_values(numbers: Numbers | Floats) -> Floats | None:
 
 
 def _inflated(numbers: Numbers) -> bool:
-    """Return whether most values are zero, far more than the others suggest.
+    """Return whether most values are zero, more than the others suggest.
 
-    Others with a mean of 2 would go with 20 % of zeros in a Poisson distribution.
+    Others with a mean of 1.5 would go with 42 % of zeros in a Poisson distribution.
     """
     zeros = numbers.share(0.0)
     several = numbers.distinct(_FEWEST_AMOUNTS) is None
-    return several and _MOSTLY < zeros < 1.0 and abs(numbers.mean) >= 2.0 * (1.0 - zeros)
+    return several and _MOSTLY < zeros < 1.0 and abs(numbers.mean) >= 1.5 * (1.0 - zeros)
 
 
 def short_finding(short: Mapping[str, Floats]) -> Finding | None:
