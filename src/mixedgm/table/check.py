@@ -252,8 +252,8 @@ def check_whole(
     if frame.n_rows > 1 and (weights is None or np.count_nonzero(weights) > 1):
         columns.decide(gap.empty)
         columns.compare_complete(gap)
-        columns.choose_transforms(gap)
         columns.look_for_dependence(gap.leave_out)
+        columns.choose_transforms(gap)
     findings += columns.gap_findings(gap, missing, forbid)
     if columns.left_out and not columns.values:
         names = [column.name for column in columns.left_out]
