@@ -172,7 +172,7 @@ def test_the_choice_is_shown_and_stored(skewed, tmp_path):
     assert twin.schema_ == model.schema_
     assert twin.predict(skewed).equals(model.predict(skewed))
     page = tmp_path / "report.html"
-    model.report(skewed, page, check=False)
+    model.report(page, skewed, check=False)
     text = page.read_text(encoding="utf-8")
     assert "Normal scores of ranks (nonparanormal) were used for height, weight because" in text
 

@@ -15,8 +15,8 @@ __all__ = ["Predictor", "departure", "far_from_normal"]
 Floats = NDArray[np.float64]
 Integers = NDArray[np.integer]
 
-LEAST = 0.02
-"""A departure from here on matters: that of log-normal numbers whose logarithms spread by 0.2."""
+LEAST = 0.025
+"""A departure from here on matters: that of log-normal numbers whose logarithms spread by 0.22."""
 BY_CHANCE = 4.0
 """The departure of a normal column of n rows exceeds this number over n in fewer than 1 of 100."""
 _FEWEST_ROWS = 20
