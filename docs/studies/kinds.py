@@ -1,8 +1,8 @@
 """Tables drawn from known graphs -> true and false edges, by the kinds that columns are taken for.
 
 The same tables are fitted with their ordinal, count and hurdle columns declared as such, as
-categories, as numbers, and as numbers with normal scores; EBIC chooses the graph, as by default.
-Tables are drawn from models of these kinds by `gibbs.py`, which shares no code with the package,
+categories, as numbers, and as numbers with normal scores; EBIC chooses the graph, or tests as by
+default where counts have many zeros.  Tables are drawn from models of these kinds by `gibbs.py`, which shares no code with the package,
 and from others that no kind is made for.
 
 Run it when kinds, weights or criteria change: ``python docs/studies/kinds.py``.  It takes about
@@ -15,7 +15,6 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import product
 from pathlib import Path
 
 import gibbs
@@ -225,8 +224,11 @@ class Setting:
     draw: Draw
     sizes: tuple[float, float] = MODERATE
     zero_term: bool = False
+    rows: tuple[int, ...] = ROWS
+    select: str = "ebic"
 
 
+BY_DEFAULT = {"rows": (500,), "select": "local-fdr"}
 LIKERT, COUNTS = ("ordinal",) * COLUMNS, ("count",) * COLUMNS
 MIXED = ("continuous",) * 3 + ("ordinal",) * 4 + ("count",) * 3 + ("categorical",) * 2
 MIXED_COLUMNS = (NUMBER,) * 3 + (SYMMETRIC, SKEWED) * 2 + (SMALL, SMALL, LARGE) + (CATEGORY,) * 2
@@ -261,13 +263,16 @@ SETTINGS = {
         AMONG_NUMBERS, with_zeros(of_latent(shifted), BY_CHANCE), STRONG
     ),
     "counts with many zeros, one scale": Setting(
-        COUNTS_WITH_ZEROS, inflated(lambda above, rng: above), STRONG
+        COUNTS_WITH_ZEROS, inflated(lambda above, rng: above), STRONG, **BY_DEFAULT
     ),
     "counts with many zeros, whether": Setting(
-        COUNTS_WITH_ZEROS, inflated(lambda above, rng: rng.random(above.shape)), STRONG
+        COUNTS_WITH_ZEROS,
+        inflated(lambda above, rng: rng.random(above.shape)),
+        STRONG,
+        **BY_DEFAULT,
     ),
     "counts with many zeros, opposite": Setting(
-        COUNTS_WITH_ZEROS, inflated(lambda above, rng: 1 - above), STRONG
+        COUNTS_WITH_ZEROS, inflated(lambda above, rng: 1 - above), STRONG, **BY_DEFAULT
     ),
 }
 NAMES = list(SETTINGS)
@@ -318,8 +323,8 @@ def proposed(values: Floats) -> str:
     return "scores" if kind == "continuous" else kind
 
 
-def fitted(values: Floats, kinds: list[str]) -> mg.MixedGraphicalModel:
-    """A default fit with columns of these kinds."""
+def fitted(values: Floats, kinds: list[str], select: str) -> mg.MixedGraphicalModel:
+    """A fit with columns of these kinds."""
     columns, types = {}, {}
     transforms: dict[str, str | None] = {}
     for k, kind in enumerate(kinds):
@@ -333,9 +338,9 @@ def fitted(values: Floats, kinds: list[str]) -> mg.MixedGraphicalModel:
         transforms[name] = "nonparanormal" if kind == "scores" else None
         if kind == "zero":
             types[name] = mg.Count(zero_term=True)
-    return mg.MixedGraphicalModel(types=types, transforms=transforms, select="ebic", n_jobs=1).fit(
-        pd.DataFrame(columns)
-    )
+    return mg.MixedGraphicalModel(
+        types=types, transforms=transforms, select=select, n_jobs=1, random_state=0
+    ).fit(pd.DataFrame(columns))
 
 
 def counted(name: str, seed: int) -> Iterator[dict[str, object]]:
@@ -345,9 +350,10 @@ def counted(name: str, seed: int) -> Iterator[dict[str, object]]:
     signed = sizes(len(setting.kinds), setting.sizes, rng)
     values = setting.draw(signed, rng)
     truth = {(f"v{u:02d}", f"v{v:02d}") for u, v in zip(*np.nonzero(np.triu(signed)), strict=True)}
-    for n_rows in ROWS:
+    for n_rows in setting.rows:
         for label, taken in treatments(name).items():
-            model = fitted(values[:n_rows], [taken.get(kind, kind) for kind in setting.kinds])
+            taken_for = [taken.get(kind, kind) for kind in setting.kinds]
+            model = fitted(values[:n_rows], taken_for, setting.select)
             graph = {tuple(sorted((edge.source, edge.target))) for edge in model.edges_}
             yield {
                 "tables": name,
@@ -401,7 +407,7 @@ def report() -> None:
         labels = list(dict.fromkeys(label for name in names for label in treatments(name)))
         lines = [f"| tables | rows | {' | '.join(labels)} |"]
         lines += ["| --- | --- |" + " --- |" * len(labels)]
-        for name, n_rows in product(names, ROWS):
+        for name, n_rows in [(each, n) for each in names for n in SETTINGS[each].rows]:
             part = counts.loc[(name, n_rows)]
             cells = [""] * len(labels)
             for k, label in enumerate(treatments(name)):
