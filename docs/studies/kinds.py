@@ -2,8 +2,8 @@
 
 The same tables are fitted with their ordinal, count and hurdle columns declared as such, as
 categories, as numbers, and as numbers with normal scores; EBIC chooses the graph, or tests as by
-default where counts have many zeros.  Tables are drawn from models of these kinds by `gibbs.py`, which shares no code with the package,
-and from others that no kind is made for.
+default where counts have many zeros.  Tables are drawn from models of these kinds by `gibbs.py`,
+which shares no code with the package, and from others that no kind is made for.
 
 Run it when kinds, weights or criteria change: ``python docs/studies/kinds.py``.  It takes about
 an hour on one core, writes docs/studies/kinds.csv row by row, goes on where that ends, and prints
