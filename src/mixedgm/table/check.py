@@ -60,7 +60,6 @@ from mixedgm.table.dependence import (
 )
 from mixedgm.table.effort import effort
 from mixedgm.table.missing import Missing, check_missing, present_rows, read_weights
-from mixedgm.table.normality import Predictor, far_from_normal
 from mixedgm.table.numbers import ArrayNumbers, Numbers
 from mixedgm.table.read import Frame, as_frame, with_weights
 from mixedgm.table.schema import Column, Kind, LeftOut, Level, Role, Schema, described, types_line
@@ -71,6 +70,7 @@ from mixedgm.table.structural_gaps import (
     named_pairs,
     structural_gaps,
 )
+from mixedgm.table.transform import Predictor, far_from_normal
 from mixedgm.table.values import Factor, Values, read_values
 
 __all__ = [

@@ -6,7 +6,7 @@ import pytest
 from scipy import stats
 
 from mixedgm.table import check_table
-from mixedgm.table.normality import LEAST, Predictor, departure, far_from_normal
+from mixedgm.table.transform import LEAST, Predictor, departure, far_from_normal
 
 SHAPES = {
     "exponential": stats.expon(),
