@@ -21,7 +21,7 @@ from mixedgm.model.layout import Floats, Ints
 from mixedgm.model.params import Params
 from mixedgm.objective.contract import Smooth
 from mixedgm.objective.ridge import Ridged
-from mixedgm.path.refits import Unshrunken, noise_worth_one_row, unshrunken, worth_one_row
+from mixedgm.path.refits import Unshrunken, noise_worth_one_row, ridge_of, unshrunken
 from mixedgm.path.rounds import ROUGH, Unpenalised
 from mixedgm.path.task import Task
 from mixedgm.printable import quoted
@@ -89,10 +89,11 @@ class PairTests:
         return np.where(self.tested, self._with_rivals(out), 0.0)
 
     def _with_rivals(self, no_edge: Floats) -> Floats:
-        """Probabilities of no edge, if an edge may also stand for one of its rivals.
+        """Probabilities of no edge, if an edge may also stand for its strongest rival.
 
-        Either of the two has an edge, or both, or none: each with its odds, which are those of the
-        two groups before the table is seen times its Bayes factor.
+        Of the two pairs either has an edge, or both, or none: each with its odds, which are the
+        share of edges among all pairs times Bayes factors.  Rivals of one edge resemble each other,
+        so that only the one that makes most of a difference is counted.
         """
         found, z, prior = self.rivals, self.statistics.z, logit(self.two_groups.share)
         some = self.tested[found.edge] & self.tested[found.rival] & (found.loss > 0.0)
@@ -101,14 +102,14 @@ class PairTests:
         instead = prior + self.two_groups.log_bayes_factor(self._z_instead(found, some))
         either = np.logaddexp(0.0, beside)  # the edge, with or without its rival
         wrong = np.exp(np.logaddexp(0.0, instead) - alone - either)
-        more = np.maximum(wrong - np.exp(-alone), 0.0)
-        odds = np.exp(-prior - self.two_groups.log_bayes_factor(z)) + np.bincount(
-            edge, more, len(z)
-        )
-        taken = np.minimum(more, np.exp(instead - alone - either)) / (1.0 + odds[edge])
-        taken = np.bincount(rival, taken, len(z))
-        out = no_edge * (1.0 - np.minimum(taken, 1.0))
-        out[edge] = odds[edge] / (1.0 + odds[edge])
+        order = np.lexsort((rival, -wrong, edge))
+        edge, first = np.unique(edge[order], return_index=True)
+        at = order[first]
+        at, edge = at[wrong[at] > np.exp(-alone[at])], edge[wrong[at] > np.exp(-alone[at])]
+        out = no_edge.copy()
+        taken = np.exp(instead - alone - either)[at] / (1.0 + wrong[at])
+        np.multiply.at(out, rival[at], 1.0 - np.minimum(taken, 1.0))
+        out[edge] = wrong[at] / (1.0 + wrong[at])
         return out
 
     def _z_instead(self, found: Rivals, some: Mask) -> Floats:
@@ -166,12 +167,21 @@ def rough_refit(task: Task, graph: Ints, start: Floats) -> Unshrunken:
     return refit(task, graph, start, _ROUGH / np.sqrt(task.total_weight))
 
 
+def fine_refit(task: Task, graph: Ints, start: Floats) -> Floats:
+    """The graph without shrinkage; where rows have gaps, completed anew from the rows alone."""
+    if task.incomplete is None:
+        with single_threaded_blas(), using_threads(task.n_threads):
+            return refit(task, graph, start).solution.theta
+    rows, theta = _settled_rows(task, graph, None, ROUGH)
+    return task.theta_of(rows.params(theta))
+
+
 def ridged(task: Task, fit: Unshrunken) -> Smooth:
     """The pseudolikelihood of all pairs, with what the refit of a graph needed."""
     if not len(fit.ridge) and not len(fit.noisy):
         return task.smooth
     groups, numbers = np.arange(task.layout.n_groups), np.zeros(task.layout.nodes.n_real)
-    level = np.where(np.isin(groups, fit.ridge), worth_one_row(task, groups), 0.0)
+    level = ridge_of(task, groups, fit.ridge)
     numbers[fit.noisy] = noise_worth_one_row(task)[fit.noisy]
     return Ridged(task.smooth, level, numbers)
 
@@ -215,13 +225,16 @@ def pairs_given(
     )
 
 
-def _settled_rows(task: Task, graph: Ints, start: Floats, share: float) -> tuple[Task, Floats]:
+def _settled_rows(
+    task: Task, graph: Ints, start: Floats | None, share: float
+) -> tuple[Task, Floats]:
     """The task at completions that the refit of a graph makes itself, and that refit.
 
     Both agree to this share of a standard error.
     """
     assert task.incomplete is not None
+    params = None if start is None else task.params(start)
     tol, goal = share / np.sqrt(task.total_weight), Unpenalised(task.layout.triples[graph])
-    ends = task.incomplete.settle(goal, task.params(start), tol=tol, most=40)
+    ends = task.incomplete.settle(goal, params, tol=tol, most=40)
     assert ends.task.layout.same(task.layout)  # as in all completions of the same rows
     return ends.task, ends.theta
