@@ -39,6 +39,16 @@ class PairStatistics:
     log_p: Floats
     """(n_groups,) logarithms of the combined p-values."""
 
+    def among(self, groups: Ints, n_groups: int) -> PairStatistics:
+        """The same tests as those of some of so many groups; NaN for all others."""
+        if len(groups) == n_groups:
+            return self
+        statistic, direction, log_p = np.full((3, n_groups), np.nan)
+        df = np.zeros(n_groups, dtype=np.int64)
+        statistic[groups], direction[groups] = self.statistic, self.direction
+        log_p[groups], df[groups] = self.log_p, self.df
+        return PairStatistics(statistic, df, direction, log_p)
+
     @property
     def p(self) -> Floats:
         """The combined p-values."""

@@ -10,6 +10,9 @@ where m counts the conditionals that an edge is in, and W* is the statistic with
 passes.  So the search ends: no graph is visited twice.  A single move that lowers the score is not
 made, though the test of that pair asks for it: tests by estimates and by likelihood ratios disagree
 where an estimate has run far out (Hauck and Donner 1977), and the likelihood ratio decides.
+
+Pairs without a test (`pair_tests.untested`) have the price of EBIC instead: they enter and leave by
+their likelihood ratio.
 """
 
 from __future__ import annotations
@@ -22,8 +25,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixedgm.model.layout import Floats, Ints
-from mixedgm.path.pair_tests import PairTests, pairs_given, rough_refit
-from mixedgm.path.refits import Unshrunken
+from mixedgm.path.criteria import EBIC
+from mixedgm.path.pair_tests import PairTests, noise_level, pairs_given, rough_refit, untested
+from mixedgm.path.refits import Unshrunken, parameters
 from mixedgm.path.task import Task
 
 MOST_GRAPHS = 200
@@ -54,8 +58,9 @@ def settled(task: Task, graph: Ints, limit: Limit, theta: Floats | None = None) 
     every = np.ones(task.layout.n_groups)
     graph = np.union1d(affordable(task, graph, every), task.penalty.free)
     theta, search = task.null.theta if theta is None else theta, _Search(limit)
+    apart = untested(task)
     for _ in range(MOST_GRAPHS):
-        place = search.place(pairs_given(task, graph, theta, dtype=np.float32))
+        place = search.place(pairs_given(task, graph, theta, dtype=np.float32, apart=apart))
         found = search.better(place)
         if found is None:
             return SettledGraph(place.judged(search.ratios), graph, ended=True)
@@ -96,22 +101,42 @@ class _Place:
         passes = log_p <= self.log_limit
         groups = np.flatnonzero((self.held != passes) & self.tests.tested)
         urgency = np.where(self.held[groups], -np.inf, log_p[groups])
-        return groups[np.lexsort((-log_p[groups], urgency))]
+        return np.concatenate([groups[np.lexsort((-log_p[groups], urgency))], self._wanted_apart])
+
+    @property
+    def _wanted_apart(self) -> Ints:
+        """Untested pairs to try: those whose gradient noise would not have, and all that are held.
+
+        Their statistic is the likelihood ratio.
+        """
+        groups = np.array(list(self.tests.untested), dtype=np.int64)
+        if not len(groups):
+            return groups
+        gradient = self.task.smooth.evaluate(self.tests.theta).gradient
+        entries = self.task.layout.group_norms(gradient)[groups] / self.task.yardstick[groups]
+        order = np.argsort(-entries, kind="stable")
+        there = self.held[groups] | (entries > noise_level(self.task))
+        return np.asarray(groups[order][there[order]])
 
     @cached_property
     def price(self) -> Floats:
         """(n_groups,) by how much the log pseudolikelihood must rise for an edge."""
         concerned = np.union1d(self.graph, self.wanted)
         new = concerned[np.isnan(self.least[concerned])]
-        self.least[new] = self.tests.statistics.least_statistic(new, self.log_limit)
+        known = new[self.tests.tested[new]]
+        self.least[known] = self.tests.statistics.least_statistic(known, self.log_limit)
+        apart = new[np.isin(new, list(self.tests.untested))]
+        each = EBIC().price(self.task)
+        self.least[apart] = each.parameter * parameters(self.task, apart) + each.edge
         price = 0.5 * self.task.layout.conditionals * self.least
-        return np.where(self.tests.tested, price, 0.0)
+        return np.where(self.task.penalty.penalised, price, 0.0)
 
     def moved(self, groups: Ints) -> Ints:
         """The graph with these edges added or taken away, as far as the rows suffice."""
         there = self.held.copy()
         there[groups] = ~there[groups]
-        graph = affordable(self.task, np.flatnonzero(there), -self.tests.statistics.log_p)
+        strength = np.nan_to_num(-self.tests.statistics.log_p, nan=0.0)
+        graph = affordable(self.task, np.flatnonzero(there), strength)
         return np.union1d(graph, self.task.penalty.free)
 
     def rise(self, fit: Unshrunken) -> float:
@@ -125,7 +150,7 @@ class _Place:
     def judged(self, ratios: dict[int, float]) -> PairTests:
         """The tests, with likelihood ratios for pairs that two tests judge differently."""
         statistics = self.tests.statistics
-        groups = self.wanted[np.isin(self.wanted, list(ratios))]
+        groups = self.wanted[np.isin(self.wanted, list(ratios)) & self.tests.tested[self.wanted]]
         log_p = statistics.log_p.copy()
         values = np.array([ratios[g] for g in groups.tolist()])
         log_p[groups] = statistics.log_p_at(groups, values)
