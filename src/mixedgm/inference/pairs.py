@@ -79,11 +79,11 @@ class PairEstimates:
     @cached_property
     def start(self) -> Ints:
         """Where the matrix of every group begins, and the end."""
-        return _square_starts(self.layout)
+        return square_starts(self.layout)
 
     def by_size(self) -> Iterator[tuple[Ints, Floats, Floats]]:
         """Groups of the same size k together: which, estimates (m, k), covariances (m, k, k)."""
-        for groups, at in _by_size(self.layout):
+        for groups, at in by_size(self.layout):
             k = at.shape[1]
             square = self.start[groups][:, None] + np.arange(k * k)
             yield groups, self.eta[at], self.covariance[square].reshape(-1, k, k)
@@ -144,7 +144,7 @@ def estimated_pairs(
     contrasts = Contrasts(smooth.layout)
     reduced, n = contrasts.reduced, rows.total_weight
     eta = contrasts.down(theta)
-    left = _left(reduced, graph, _independent(rows, clusters))
+    left = what_is_left(reduced, graph, _independent(rows, clusters))
     if not errors and len(graph) == reduced.n_groups:
         return PairEstimates(reduced, eta[reduced.edges], np.zeros(0), n).less_biased(left)
     gradient = contrasts.down(smooth.evaluate(theta).gradient)
@@ -181,7 +181,7 @@ def estimated_pairs(
         inside = _inside(held, inverse, squares, least)
         outside = _Steps(held, ends, inverse, gradient, curvature).with_errors(squares, least)
         parts = run_all([partial(outside, part) for part in held.parts], rows.n_threads)
-        start, covariance = _square_starts(reduced), np.empty(int((reduced.sizes**2).sum()))
+        start, covariance = square_starts(reduced), np.empty(int((reduced.sizes**2).sum()))
         for groups, estimates, matrices in (*inside, *parts):
             k = matrices.shape[1]
             if estimates is not None:
@@ -220,7 +220,7 @@ def drawn_errors(
     with single_threaded_blas():  # sums in a fixed order
         held, ends = Held(reduced, graph), EndProducts(reduced)
         inverse = _inverse(_hessian(smooth, theta, graph, stride))
-        left = _left(reduced, graph, n)
+        left = what_is_left(reduced, graph, n)
         scorer = Scorer(smooth.layout, reduced, theta, contrasts.down(theta), left**-0.5)
         curvature = curvature_sums(held, ends, scorer, rows, stride)
         scale = np.repeat(_mean_left(reduced, left), reduced.sizes) / np.sqrt(n)
@@ -254,7 +254,7 @@ def _independent(rows: MemoryRows | PartedRows, clusters: Ints | None) -> float:
     return float(rows.total_weight**2 / (rows.weights**2).sum())
 
 
-def _left(layout: Layout, graph: Ints, n: float) -> Floats:
+def what_is_left(layout: Layout, graph: Ints, n: float) -> Floats:
     """(nodes,) the share of the rows that a column's predictors, and its mean, leave."""
     nodes, small = layout.nodes, layout.restrict(graph)
     u, v = small.pairs.T
@@ -304,7 +304,7 @@ def _inside(
     held: Held, inverse: Floats, squares: SquareSums, least: Floats
 ) -> Iterator[_Estimated]:
     """Edges of the graph: they keep their estimates."""
-    for groups, at in _by_size(held.inside):
+    for groups, at in by_size(held.inside):
         own = at + held.inside.n_node_terms
         block, square = (
             each[own[:, :, None], own[:, None, :]] for each in (inverse, squares.followed)
@@ -332,7 +332,7 @@ def _with_gaps(
     complete = steps.inverse[:size, :size]
     inverse: Floats = np.asarray(np.linalg.pinv(hessian + sums.missing), dtype=np.float64)
     followed = inverse @ sums.squares @ inverse.T
-    start, covariance = _square_starts(layout), np.zeros(int((layout.sizes**2).sum()))
+    start, covariance = square_starts(layout), np.zeros(int((layout.sizes**2).sum()))
     missing, values = np.zeros(layout.n_groups), values.copy()
     least = np.asarray(_LEAST_VARIANCE * layout.conditionals, dtype=np.float64)
 
@@ -344,7 +344,7 @@ def _with_gaps(
         covariance[to] = matrices.reshape(len(groups), -1) / n
         return root @ root
 
-    for numbers, at in _by_size(held.inside):
+    for numbers, at in by_size(held.inside):
         own, groups = at + held.inside.n_node_terms, held.graph[numbers]
         block = own[:, :, None], own[:, None, :]
         curved, whole = (_inverted(_symmetric(each[block])) for each in (inverse, complete))
@@ -509,7 +509,7 @@ def _inverse(matrix: Floats) -> Floats:
     return np.asarray(linalg.pinvh(matrix, rtol=1e-6 * size))
 
 
-def _by_size(layout: Layout) -> Iterator[tuple[Ints, Ints]]:
+def by_size(layout: Layout) -> Iterator[tuple[Ints, Ints]]:
     """Groups of each size, and (m, k) where their parameters stand among edges."""
     first = layout.starts[:-1] - layout.n_node_terms
     for k in np.unique(layout.sizes[layout.sizes > 0]).tolist():
@@ -517,5 +517,6 @@ def _by_size(layout: Layout) -> Iterator[tuple[Ints, Ints]]:
         yield groups, first[groups][:, None] + np.arange(k)
 
 
-def _square_starts(layout: Layout) -> Ints:
+def square_starts(layout: Layout) -> Ints:
+    """Where the matrix of every group begins, and the end."""
     return np.concatenate([[0], np.cumsum(layout.sizes**2)]).astype(np.int64)

@@ -26,7 +26,15 @@ from numpy.typing import NDArray
 
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.path.criteria import EBIC
-from mixedgm.path.pair_tests import PairTests, noise_level, pairs_given, rough_refit, untested
+from mixedgm.path.pair_tests import (
+    MANY_PAIRS,
+    PairTests,
+    noise_level,
+    pairs_given,
+    pairs_roughly,
+    rough_refit,
+    untested,
+)
 from mixedgm.path.refits import Unshrunken, parameters
 from mixedgm.path.task import Task
 
@@ -58,9 +66,12 @@ def settled(task: Task, graph: Ints, limit: Limit, theta: Floats | None = None) 
     every = np.ones(task.layout.n_groups)
     graph = np.union1d(affordable(task, graph, every), task.penalty.free)
     theta, search = task.null.theta if theta is None else theta, _Search(limit)
-    apart = untested(task)
+    apart, many = untested(task), _has_many(task)
+    if many:
+        graph, theta = search.grown(task, graph, theta, apart)
     for _ in range(MOST_GRAPHS):
-        place = search.place(pairs_given(task, graph, theta, dtype=np.float32, apart=apart))
+        tests = pairs_given(task, graph, theta, dtype=np.float32, apart=apart, screened=many)
+        place = search.place(tests)
         found = search.better(place)
         if found is None:
             return SettledGraph(place.judged(search.ratios), graph, ended=True)
@@ -176,6 +187,23 @@ class _Search:
         last = self._places[-1]
         return _Place(tests, last.log_limit, last.least)
 
+    def grown(
+        self, task: Task, graph: Ints, theta: Floats, apart: dict[int, str]
+    ) -> tuple[Ints, Floats]:
+        """The graph and its refit with edges that pass a rough test and raise the score.
+
+        It ends with the first one that does not.
+        """
+        while True:
+            tests = pairs_roughly(task, graph, theta, apart)
+            place = _Place(tests, self.limit(tests), np.full(len(tests.tested), np.nan))
+            moves = _one_per_column(task, place.wanted[~place.held[place.wanted]].tolist())
+            found = self._first_better(place, moves)
+            if found is None:
+                return graph, theta
+            graph, fit = found
+            theta = fit.solution.theta
+
     def better(self, place: _Place) -> tuple[Ints, Unshrunken] | None:
         """A graph with a higher score and its refit; None if no wanted move leads to one.
 
@@ -183,17 +211,23 @@ class _Search:
         """
         remaining = [g for g in place.wanted.tolist() if g not in self.ratios]
         while remaining:
-            moves = _one_per_column(place.task, remaining)
-            while moves:
-                found = self._tried(place, moves)
-                if found is not None:
-                    return found
-                moves = moves[: len(moves) // 2]
+            found = self._first_better(place, _one_per_column(place.task, remaining))
+            if found is not None:
+                return found
             remaining = [g for g in remaining if g not in self.ratios]
         for g in place.wanted.tolist():
             found = self._tried(place, [g])
             if found is not None:
                 return found
+        return None
+
+    def _first_better(self, place: _Place, moves: list[int]) -> tuple[Ints, Unshrunken] | None:
+        """What all of these moves lead to, or half of them, and so on, if its score is higher."""
+        while moves:
+            found = self._tried(place, moves)
+            if found is not None:
+                return found
+            moves = moves[: len(moves) // 2]
         return None
 
     def _tried(self, place: _Place, moves: list[int]) -> tuple[Ints, Unshrunken] | None:
@@ -208,6 +242,12 @@ class _Search:
             conditionals = place.task.layout.conditionals[moves[0]]
             self.ratios[moves[0]] = 2.0 * abs(place.rise(fit)) / float(conditionals)
         return None
+
+
+def _has_many(task: Task) -> bool:
+    """Whether there are so many pairs that most of them have rough tests only."""
+    plain = task.incomplete is None and task.moderators is None and not task.layout.nodewise
+    return plain and task.layout.n_groups > MANY_PAIRS
 
 
 def _one_per_column(task: Task, groups: list[int]) -> list[int]:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixedgm.inference.pairs import PairEstimates, drawn_errors, estimated_pairs
+from mixedgm.inference.rough import rough_pairs
 from mixedgm.inference.statistics import PairStatistics, pair_statistics
 from mixedgm.inference.two_groups import TwoGroups
 from mixedgm.model.layout import Floats, Ints
@@ -46,6 +47,10 @@ MOST_PARAMETERS = 200
 FEWEST_OF_COLUMN = 5
 """Rows that a column of levels has outside its most frequent one, and a hurdle column not at
 zero: with fewer, tests by normal approximations mean little."""
+MANY_PAIRS = 20_000
+"""From so many on only those are tested fully that a rough test does not find plainly absent."""
+_NEAR = 2.0
+"""The rough z of these."""
 MOST_NUMBERS = 5e7
 """Sums that may stand in memory at once: 400 MB."""
 
@@ -212,9 +217,11 @@ def pairs_given(
     draws: tuple[int, np.random.Generator] | None = None,
     dtype: type[np.floating] = np.float64,
     apart: dict[int, str] | None = None,
+    screened: bool = False,
 ) -> PairTests:
     """Refit the graph and test all pairs given it, but those that are judged `apart`.
 
+    With `screened`, pairs whose rough test finds next to nothing have that test only.
     `clusters`, `rng`, `dtype`: see `estimated_pairs`.
     draws = (how many errors of the estimates to draw, what draws them).
     """
@@ -225,16 +232,21 @@ def pairs_given(
     layout, rows, apart = task.layout, rows_of(task), apart or {}
     every = np.arange(layout.n_groups)
     estimated = np.union1d(np.setdiff1d(every, list(apart)), graph)
-    at = layout.positions(estimated)
     with single_threaded_blas(), using_threads(task.n_threads):
         fit = (rough_refit if dtype is np.float32 else refit)(task, graph, start)
         theta = layout.centred(fit.solution.theta, graph)
-        smooth = ridged(task, fit).restrict(estimated)
+        smooth = ridged(task, fit)
+        if screened:
+            rough = _rough_statistics(smooth, rows, theta, graph, estimated)
+            estimated = np.union1d(np.flatnonzero(rough.z >= _NEAR), graph)
+        at, smooth = layout.positions(estimated), smooth.restrict(estimated)
         held, row = np.searchsorted(estimated, graph), task.row
         estimates = estimated_pairs(
             smooth, rows, theta[at], held, clusters=clusters, rng=rng, dtype=dtype, row=row
         )
         statistics = pair_statistics(estimates, layout.nodes).among(estimated, layout.n_groups)
+        if screened:
+            statistics = rough.replaced(estimated, statistics)
         statistics.log_p[list(apart)] = statistics.statistic[list(apart)] = np.nan
     errors = None
     if draws is not None:
@@ -247,6 +259,30 @@ def pairs_given(
     return PairTests(
         graph, theta, fit, statistics, tested, apart, estimates, estimated, task, errors
     )
+
+
+def pairs_roughly(task: Task, graph: Ints, start: Floats, apart: dict[int, str]) -> PairTests:
+    """Refit the graph roughly and test all pairs by `rough_pairs`."""
+    layout = task.layout
+    with single_threaded_blas(), using_threads(task.n_threads):
+        fit = rough_refit(task, graph, start)
+        theta = layout.centred(fit.solution.theta, graph)
+        outside = np.setdiff1d(np.arange(layout.n_groups), list(apart))
+        groups = np.union1d(outside, graph)
+        statistics = _rough_statistics(ridged(task, fit), rows_of(task), theta, graph, groups)
+    statistics.log_p[list(apart)] = np.nan
+    tested = task.penalty.penalised & ~np.isin(np.arange(layout.n_groups), list(apart))
+    return PairTests(graph, theta, fit, statistics, tested, apart, task=task)
+
+
+def _rough_statistics(
+    smooth: Smooth, rows: MemoryRows | PartedRows, theta: Floats, graph: Ints, groups: Ints
+) -> PairStatistics:
+    """Rough tests of some groups, among them the graph; NaN for others."""
+    layout = smooth.layout
+    small, held = smooth.restrict(groups), np.searchsorted(groups, graph)
+    rough = rough_pairs(small, rows, theta[layout.positions(groups)], held)
+    return pair_statistics(rough, layout.nodes).among(groups, layout.n_groups)
 
 
 def _settled_rows(task: Task, graph: Ints, start: Floats, share: float) -> tuple[Task, Floats]:
