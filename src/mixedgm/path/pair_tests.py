@@ -6,6 +6,7 @@ edge of the graph by its own estimate, any other pair by one step from zero.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -230,15 +231,15 @@ def pairs_given(
         share = ROUGH if dtype is np.float32 else ROUGH / 20.0
         task, start = _settled_rows(task, graph, start, share)
     layout, rows, apart = task.layout, rows_of(task), apart or {}
-    every = np.arange(layout.n_groups)
-    estimated = np.union1d(np.setdiff1d(every, list(apart)), graph)
+    tested = _but(layout.n_groups, apart)
+    estimated = np.flatnonzero(tested | ~_but(layout.n_groups, graph))
     with single_threaded_blas(), using_threads(task.n_threads):
         fit = (rough_refit if dtype is np.float32 else refit)(task, graph, start)
         theta = layout.centred(fit.solution.theta, graph)
         smooth = ridged(task, fit)
         if screened:
             rough = _rough_statistics(smooth, rows, theta, graph, estimated)
-            estimated = np.union1d(np.flatnonzero(rough.z >= _NEAR), graph)
+            estimated = np.flatnonzero((rough.z >= _NEAR) | ~_but(layout.n_groups, graph))
         at, smooth = layout.positions(estimated), smooth.restrict(estimated)
         held, row = np.searchsorted(estimated, graph), task.row
         estimates = estimated_pairs(
@@ -255,7 +256,7 @@ def pairs_given(
         errors = drawn_errors(
             smooth, rows, theta[at], held, n_draws=n_draws, rng=source, row=task.row
         )
-    tested = task.penalty.penalised & ~np.isin(every, list(apart))
+    tested &= task.penalty.penalised
     return PairTests(
         graph, theta, fit, statistics, tested, apart, estimates, estimated, task, errors
     )
@@ -267,12 +268,19 @@ def pairs_roughly(task: Task, graph: Ints, start: Floats, apart: dict[int, str])
     with single_threaded_blas(), using_threads(task.n_threads):
         fit = rough_refit(task, graph, start)
         theta = layout.centred(fit.solution.theta, graph)
-        outside = np.setdiff1d(np.arange(layout.n_groups), list(apart))
-        groups = np.union1d(outside, graph)
+        tested = _but(layout.n_groups, apart)
+        groups = np.flatnonzero(tested | ~_but(layout.n_groups, graph))
         statistics = _rough_statistics(ridged(task, fit), rows_of(task), theta, graph, groups)
     statistics.log_p[list(apart)] = np.nan
-    tested = task.penalty.penalised & ~np.isin(np.arange(layout.n_groups), list(apart))
+    tested &= task.penalty.penalised
     return PairTests(graph, theta, fit, statistics, tested, apart, task=task)
+
+
+def _but(n_groups: int, groups: Iterable[int]) -> Mask:
+    """(n_groups,) all groups but these."""
+    out = np.ones(n_groups, dtype=bool)
+    out[np.fromiter(groups, dtype=np.int64)] = False
+    return out
 
 
 def _rough_statistics(
