@@ -518,9 +518,9 @@ def _inverse_of_held(matrix: Floats, held: Layout) -> Floats:
     follows = across @ sparse.csr_array(inverse[:own, :own])
     rest = matrix[own:, own:] - (follows @ across.T).toarray()
     inverse[own:, own:] = _inverse(rest)
-    moved = -(follows.T @ inverse[own:, own:])
+    moved = -np.asarray(follows.T @ inverse[own:, own:])
     inverse[:own, own:], inverse[own:, :own] = moved, moved.T
-    inverse[:own, :own] -= follows.T @ moved.T
+    inverse[:own, :own] -= np.asarray(follows.T @ moved.T)
     return inverse
 
 

@@ -55,10 +55,8 @@ def rough_pairs(
                 ends = u[groups][:, None, None], v[groups][:, None, None]
                 a, b = row[at] - first[u[groups]][:, None], column[at] - first[v[groups]][:, None]
                 a, b = (a[:, :, None], a[:, None, :]), (b[:, :, None], b[:, None, :])
-                (s_u, o_u, c_u), (s_v, o_v, c_v) = (
-                    (each[end, i, j] for each in moments)
-                    for end, (i, j) in zip(ends, (a, b), strict=True)
-                )
+                s_u, o_u, c_u = (each[ends[0], a[0], a[1]] for each in moments)
+                s_v, o_v, _ = (each[ends[1], b[0], b[1]] for each in moments)
                 mixed = c_u * moments[2][ends[1], b[1], b[0]]
                 variance = s_u * o_v + o_u * s_v + mixed + mixed.transpose(0, 2, 1)
                 eta[at], inverse = _solved(variance, gradient[at])
