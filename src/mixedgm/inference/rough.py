@@ -14,7 +14,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from mixedgm.inference.pairs import MOST_ROWS, PairEstimates, by_size, square_starts, what_is_left
+from mixedgm.inference.pairs import (
+    MOST_ROWS,
+    PairEstimates,
+    by_size,
+    left_by_predictors,
+    square_starts,
+)
 from mixedgm.inference.row_scores import Scorer
 from mixedgm.model.layout import Floats, Ints, spans
 from mixedgm.objective.contract import Smooth
@@ -38,7 +44,7 @@ def rough_pairs(
     """
     contrasts = Contrasts(smooth.layout)
     reduced, n = contrasts.reduced, rows.total_weight
-    left = what_is_left(reduced, graph, n)
+    left = left_by_predictors(reduced, graph, n)
     with single_threaded_blas():  # sums in a fixed order
         scorer = Scorer(smooth.layout, reduced, theta, contrasts.down(theta), left**-0.5)
         moments = _moments(rows, scorer, max(1, rows.n_rows // MOST_ROWS))

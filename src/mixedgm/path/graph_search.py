@@ -2,7 +2,8 @@
 
 All pairs are tested given the present graph.  Edges that fail leave, the worst first; then pairs
 that pass enter, the best first; at most one move per column at a time, because tests of pairs that
-share a column depend on each other.  A move is made only if it raises the score
+share a column depend on each other.  Where all agree, an edge and a rival of it change places.  A
+move is made only if it raises the score
 
     log pseudolikelihood of the rows at the refit - sum over edges of m W* / 2,
 
@@ -43,6 +44,9 @@ _WITH_OWN_LIMIT = 15
 """Later graphs are judged by the limit of this one, so that their scores can be compared."""
 _ROWS_PER_PREDICTOR = 4.0
 """A graph is held only as far as every column has so many rows for each of its predictors."""
+
+_MOST_SWAPS = 20
+"""Swaps tried of a graph."""
 
 Mask = NDArray[np.bool_]
 Limit = Callable[[PairTests], float]
@@ -129,18 +133,16 @@ class _Place:
         there = self.held[groups] | (entries > noise_level(self.task))
         return np.asarray(groups[order][there[order]])
 
-    @cached_property
-    def price(self) -> Floats:
-        """(n_groups,) by how much the log pseudolikelihood must rise for an edge."""
-        concerned = np.union1d(self.graph, self.wanted)
-        new = concerned[np.isnan(self.least[concerned])]
+    def price(self, groups: Ints) -> Floats:
+        """By how much the log pseudolikelihood must rise for each of these edges."""
+        new = groups[np.isnan(self.least[groups])]
         known = new[self.tests.tested[new]]
         self.least[known] = self.tests.statistics.least_statistic(known, self.log_limit)
         apart = new[np.isin(new, list(self.tests.untested))]
         each = EBIC().price(self.task)
         self.least[apart] = each.parameter * parameters(self.task, apart) + each.edge
-        price = 0.5 * self.task.layout.conditionals * self.least
-        return np.where(self.task.penalty.penalised, price, 0.0)
+        price = 0.5 * self.task.layout.conditionals[groups] * self.least[groups]
+        return np.where(self.task.penalty.penalised[groups], price, 0.0)
 
     def moved(self, groups: Ints) -> Ints:
         """The graph with these edges added or taken away, as far as the rows suffice."""
@@ -156,7 +158,17 @@ class _Place:
 
     def gain(self, graph: Ints, fit: Unshrunken) -> float:
         """By how much another graph's score is higher."""
-        return float(self.rise(fit) - self.price[graph].sum() + self.price[self.graph].sum())
+        return float(self.rise(fit) - self.price(graph).sum() + self.price(self.graph).sum())
+
+    def swaps(self) -> list[list[int]]:
+        """Edges and the rivals that should take their place, to second order; the best first."""
+        found = self.tests.rivals
+        rise = self.task.total_weight * found.rise + self.price(found.edge)
+        some = np.flatnonzero((rise > 0.0) & self.tests.tested[found.rival])
+        gain = rise[some] - self.price(found.rival[some])
+        order = np.lexsort((some, -gain))
+        ends = np.column_stack([found.edge, found.rival])[some[order]]
+        return [each.tolist() for each in ends[gain[order] > 0.0][:_MOST_SWAPS]]
 
     def judged(self, ratios: dict[int, float]) -> PairTests:
         """The tests, with likelihood ratios for pairs that two tests judge differently."""
@@ -197,8 +209,8 @@ class _Search:
         while True:
             tests = pairs_roughly(task, graph, theta, apart)
             place = _Place(tests, self.limit(tests), np.full(len(tests.tested), np.nan))
-            moves = _one_per_column(task, place.wanted[~place.held[place.wanted]].tolist())
-            found = self._first_better(place, moves)
+            entering = place.wanted[~place.held[place.wanted]].tolist()
+            found = self._first_better(place, [[g] for g in entering])
             if found is None:
                 return graph, theta
             graph, fit = found
@@ -207,24 +219,28 @@ class _Search:
     def better(self, place: _Place) -> tuple[Ints, Unshrunken] | None:
         """A graph with a higher score and its refit; None if no wanted move leads to one.
 
-        Moves that have been refused before are left for the end, where all are tried once more.
+        New moves come first, then swaps; moves that have been refused before are left for the end,
+        where all are tried once more.
         """
         remaining = [g for g in place.wanted.tolist() if g not in self.ratios]
         while remaining:
-            found = self._first_better(place, _one_per_column(place.task, remaining))
+            found = self._first_better(place, [[g] for g in remaining])
             if found is not None:
                 return found
             remaining = [g for g in remaining if g not in self.ratios]
-        for g in place.wanted.tolist():
-            found = self._tried(place, [g])
-            if found is not None:
-                return found
-        return None
+        swaps = place.swaps()
+        found = self._first_better(place, swaps)
+        for move in [] if found else [*swaps, *([g] for g in place.wanted.tolist())]:
+            found = found or self._tried(place, move)
+        return found
 
-    def _first_better(self, place: _Place, moves: list[int]) -> tuple[Ints, Unshrunken] | None:
-        """What all of these moves lead to, or half of them, and so on, if its score is higher."""
+    def _first_better(
+        self, place: _Place, moves: list[list[int]]
+    ) -> tuple[Ints, Unshrunken] | None:
+        """What moves of different columns lead to, or half of them, if its score is higher."""
+        moves = _one_per_column(place.task, moves)
         while moves:
-            found = self._tried(place, moves)
+            found = self._tried(place, [g for move in moves for g in move])
             if found is not None:
                 return found
             moves = moves[: len(moves) // 2]
@@ -250,14 +266,14 @@ def _has_many(task: Task) -> bool:
     return plain and task.layout.n_groups > MANY_PAIRS
 
 
-def _one_per_column(task: Task, groups: list[int]) -> list[int]:
-    """The first of these groups that have no column in common."""
+def _one_per_column(task: Task, moves: list[list[int]]) -> list[list[int]]:
+    """The first of these moves, of one edge or of several, that have no column in common."""
     taken: set[int] = set()
     out = []
-    for g in groups:
-        ends = set(task.layout.pairs[g].tolist())
+    for move in moves:
+        ends = set(task.layout.pairs[move].ravel().tolist())
         if not ends & taken:
-            out.append(g)
+            out.append(move)
             taken |= ends
     return out
 

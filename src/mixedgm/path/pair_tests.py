@@ -7,15 +7,17 @@ edge of the graph by its own estimate, any other pair by one step from zero.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import logit
 
 from mixedgm.inference.pairs import PairEstimates, drawn_errors, estimated_pairs
+from mixedgm.inference.rivals import Rivals, rivals
 from mixedgm.inference.rough import rough_pairs
-from mixedgm.inference.statistics import PairStatistics, pair_statistics
+from mixedgm.inference.statistics import PairStatistics, equivalent_z, pair_statistics
 from mixedgm.inference.two_groups import TwoGroups
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.model.params import Params
@@ -80,6 +82,8 @@ class PairTests:
     estimates: PairEstimates | None = None
     """Of the groups `estimated`."""
     estimated: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    smooth: Smooth | None = None
+    """The pseudolikelihood of these, with the ridge that the refit needed."""
     task: Task | None = None
     """The rows that were tested: where they have gaps, completed by the graph's own refit."""
     errors: Floats | None = None
@@ -115,7 +119,51 @@ class PairTests:
         out = np.zeros(len(self.tested))
         out[list(self.untested)] = np.nan
         out[self.tested] = self.two_groups.no_edge
+        if not len(self.estimated):  # all tests are rough
+            return out
+        return np.where(self.tested, self._with_rivals(out), out)
+
+    def _with_rivals(self, no_edge: Floats) -> Floats:
+        """Probabilities of no edge, if an edge may also stand for one of its rivals.
+
+        Either of the two has an edge, or both, or none: each with its odds, which are those of the
+        two groups before the table is seen times its Bayes factor.
+        """
+        z = np.where(self.tested, self.statistics.z, 0.0)
+        found, prior = self.rivals, logit(self.two_groups.share)
+        some = self.tested[found.edge] & self.tested[found.rival] & (found.loss > 0.0)
+        edge, rival = found.edge[some], found.rival[some]
+        alone, beside = (prior + self.two_groups.log_bayes_factor(z[g]) for g in (edge, rival))
+        instead = prior + self.two_groups.log_bayes_factor(self._z_instead(found, some))
+        either = np.logaddexp(0.0, beside)  # the edge, with or without its rival
+        wrong = np.exp(np.logaddexp(0.0, instead) - alone - either)
+        more = np.maximum(wrong - np.exp(-alone), 0.0)
+        odds = np.exp(-prior - self.two_groups.log_bayes_factor(z)) + np.bincount(
+            edge, more, len(z)
+        )
+        taken = np.minimum(more, np.exp(instead - alone - either)) / (1.0 + odds[edge])
+        taken = np.bincount(rival, taken, len(z))
+        out = no_edge * (1.0 - np.minimum(taken, 1.0))
+        out[edge] = odds[edge] / (1.0 + odds[edge])
         return out
+
+    def _z_instead(self, found: Rivals, some: Mask) -> Floats:
+        """Z that rivals would have given the graph without the edge whose place they take."""
+        edge, rival = found.edge[some], found.rival[some]
+        ratio = np.maximum(1.0 + found.rise[some] / found.loss[some], 0.0)
+        statistic = self.statistics.statistic[edge] * ratio
+        return equivalent_z(self.statistics.log_p_at(rival, statistic))
+
+    @cached_property
+    def rivals(self) -> Rivals:
+        """Pairs that could take the place of edges."""
+        assert self.task is not None
+        assert self.smooth is not None
+        at = self.task.layout.positions(self.estimated)
+        held = np.searchsorted(self.estimated, self.graph)
+        found = rivals(self.smooth, rows_of(self.task), self.theta[at], held)
+        edge, rival = self.estimated[found.edge], self.estimated[found.rival]
+        return replace(found, edge=edge, rival=rival)
 
 
 def untestable(task: Task, graph: Ints) -> str:
@@ -258,7 +306,17 @@ def pairs_given(
         )
     tested &= task.penalty.penalised
     return PairTests(
-        graph, theta, fit, statistics, tested, apart, estimates, estimated, task, errors
+        graph,
+        theta,
+        fit,
+        statistics,
+        tested,
+        apart,
+        estimates,
+        estimated,
+        smooth,
+        task,
+        errors,
     )
 
 

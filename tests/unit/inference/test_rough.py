@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from mixedgm.inference.pairs import _hessian, _inverse, _inverse_of_held
+from mixedgm.inference.pairs import _inverse, hessian_of, inverse_of
 from mixedgm.path import graph_search
 from mixedgm.path.error_rates import LocalFDR
 from mixedgm.path.graph_search import settled
@@ -45,9 +45,9 @@ def test_the_inverse_of_a_hessian_by_parts_is_its_inverse(fraction):
     graph = np.arange(int(fraction * task.layout.n_groups))
     fit = refit(task, graph, task.null.theta)
     theta = task.layout.centred(fit.solution.theta, graph)
-    hessian = _hessian(task.smooth, theta, graph, 1)
+    hessian = hessian_of(task.smooth, theta, graph, 1)
     small = Contrasts(task.layout).reduced.restrict(graph)
-    found = _inverse_of_held(hessian.copy(), small)
+    found = inverse_of(hessian.copy(), small)
     np.testing.assert_allclose(found @ hessian, np.eye(len(hessian)), atol=1e-7)
     np.testing.assert_allclose(found, _inverse(hessian), atol=1e-7 * np.abs(found).max())
 
