@@ -21,6 +21,7 @@ import pandas as pd
 from default import Graph, Pair, random, scale_free
 
 import mixedgm as mg
+from mixedgm.fitted import FittedModel
 
 TABLES = 5
 SIZES = (0.2, 0.5)
@@ -62,7 +63,7 @@ def f1(found: frozenset[Pair], truth: frozenset[Pair]) -> float:
     return 2.0 * len(found & truth) / (len(found) + len(truth)) if found or truth else 1.0
 
 
-def fitted(frame: pd.DataFrame, select: str) -> tuple[mg.FittedModel, float]:
+def fitted(frame: pd.DataFrame, select: str) -> tuple[FittedModel, float]:
     """The fit of a table, and its processor seconds."""
     before = sum(os.times()[:4])
     model = mg.MixedGraphicalModel(select=select, n_jobs=1).fit(frame)

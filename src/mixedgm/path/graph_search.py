@@ -144,24 +144,22 @@ class _Place:
         price = 0.5 * self.task.layout.conditionals[groups] * self.least[groups]
         return np.where(self.task.penalty.penalised[groups], price, 0.0)
 
-    def moved(self, groups: Ints) -> Ints:
-        """The graph with these edges added or taken away, as far as the rows suffice."""
-        there = self.held.copy()
+    def moved(self, graph: Ints, groups: Ints) -> Ints:
+        """A graph with these edges added or taken away, as far as the rows suffice."""
+        there = np.zeros(len(self.tests.tested), dtype=bool)
+        there[graph] = True
         there[groups] = ~there[groups]
         strength = np.nan_to_num(-self.tests.statistics.log_p, nan=0.0)
         graph = affordable(self.task, np.flatnonzero(there), strength)
         return np.union1d(graph, self.task.penalty.free)
 
-    def rise(self, fit: Unshrunken) -> float:
-        """By how much the log pseudolikelihood is higher at another refit."""
-        return float(self.task.total_weight * (self.tests.loss - fit.loss))
-
-    def gain(self, graph: Ints, fit: Unshrunken) -> float:
-        """By how much another graph's score is higher."""
-        return float(self.rise(fit) - self.price(graph).sum() + self.price(self.graph).sum())
-
     def swaps(self) -> list[list[int]]:
-        """Edges and the rivals that should take their place, to second order; the best first."""
+        """Edges and the rivals that should take their place, to second order; the best first.
+
+        None where there are very many pairs: each round of them takes all tests again.
+        """
+        if _has_many(self.task):
+            return []
         found = self.tests.rivals
         rise = self.task.total_weight * found.rise + self.price(found.edge)
         some = np.flatnonzero((rise > 0.0) & self.tests.tested[found.rival])
@@ -210,7 +208,7 @@ class _Search:
             tests = pairs_roughly(task, graph, theta, apart)
             place = _Place(tests, self.limit(tests), np.full(len(tests.tested), np.nan))
             entering = place.wanted[~place.held[place.wanted]].tolist()
-            found = self._first_better(place, [[g] for g in entering])
+            found = self._all_better(place, [[g] for g in entering if g not in self.ratios])
             if found is None:
                 return graph, theta
             graph, fit = found
@@ -219,44 +217,49 @@ class _Search:
     def better(self, place: _Place) -> tuple[Ints, Unshrunken] | None:
         """A graph with a higher score and its refit; None if no wanted move leads to one.
 
-        New moves come first, then swaps; moves that have been refused before are left for the end,
-        where all are tried once more.
+        All new moves that raise the score are made, at most one per column.  Swaps come next where
+        there are none; moves that have been refused before are left for the end, where all are
+        tried once more.
         """
-        remaining = [g for g in place.wanted.tolist() if g not in self.ratios]
-        while remaining:
-            found = self._first_better(place, [[g] for g in remaining])
-            if found is not None:
-                return found
-            remaining = [g for g in remaining if g not in self.ratios]
-        swaps = place.swaps()
-        found = self._first_better(place, swaps)
-        for move in [] if found else [*swaps, *([g] for g in place.wanted.tolist())]:
-            found = found or self._tried(place, move)
+        wanted = place.wanted.tolist()
+        found = self._all_better(place, [[g] for g in wanted if g not in self.ratios])
+        found = found or self._all_better(place, place.swaps())
+        for g in [] if found else wanted:
+            found = found or self._tried(place, [g])
         return found
 
-    def _first_better(
-        self, place: _Place, moves: list[list[int]]
-    ) -> tuple[Ints, Unshrunken] | None:
-        """What moves of different columns lead to, or half of them, if its score is higher."""
-        moves = _one_per_column(place.task, moves)
+    def _all_better(self, place: _Place, moves: list[list[int]]) -> tuple[Ints, Unshrunken] | None:
+        """What those moves lead to that raise the score, tried in halves; one per column."""
+        found, taken = None, set[int]()
         while moves:
-            found = self._tried(place, [g for move in moves for g in move])
-            if found is not None:
-                return found
-            moves = moves[: len(moves) // 2]
-        return None
+            some = _one_per_column(place.task, moves, taken)
+            if not some:
+                break
+            better = None
+            while better is None and some:
+                better = self._tried(place, [g for move in some for g in move], found)
+                refused, some = some, some if better else some[: len(some) // 2]
+            done = some if better else refused  # a single one that does not raise the score
+            taken |= _columns(place.task, some)
+            moves, found = [m for m in moves if m not in done], better or found
+        return found
 
-    def _tried(self, place: _Place, moves: list[int]) -> tuple[Ints, Unshrunken] | None:
-        graph = place.moved(np.array(moves))
-        if np.array_equal(graph, place.graph):  # too few rows for one edge more
+    def _tried(
+        self, place: _Place, moves: list[int], base: tuple[Ints, Unshrunken] | None = None
+    ) -> tuple[Ints, Unshrunken] | None:
+        """What these moves lead to from a graph, the place's own by default, if its score rises."""
+        before, known = base or (place.graph, place.tests.fit)
+        graph = place.moved(before, np.array(moves))
+        if np.array_equal(graph, before):  # too few rows for one edge more
             self.ratios.update(dict.fromkeys(moves, 0.0))
             return None
-        fit = rough_refit(place.task, graph, place.tests.theta)
-        if place.gain(graph, fit) > 0.0:
+        fit = rough_refit(place.task, graph, known.solution.theta)
+        rise = place.task.total_weight * (known.loss - fit.loss)
+        if rise > place.price(graph).sum() - place.price(before).sum():
             return graph, fit
         if len(moves) == 1:
             conditionals = place.task.layout.conditionals[moves[0]]
-            self.ratios[moves[0]] = 2.0 * abs(place.rise(fit)) / float(conditionals)
+            self.ratios[moves[0]] = 2.0 * abs(rise) / float(conditionals)
         return None
 
 
@@ -266,16 +269,20 @@ def _has_many(task: Task) -> bool:
     return plain and task.layout.n_groups > MANY_PAIRS
 
 
-def _one_per_column(task: Task, moves: list[list[int]]) -> list[list[int]]:
-    """The first of these moves, of one edge or of several, that have no column in common."""
-    taken: set[int] = set()
-    out = []
+def _one_per_column(task: Task, moves: list[list[int]], taken: set[int]) -> list[list[int]]:
+    """The first of these moves that have no column in common, and none that is taken."""
+    taken, out = taken.copy(), []
     for move in moves:
-        ends = set(task.layout.pairs[move].ravel().tolist())
+        ends = _columns(task, [move])
         if not ends & taken:
             out.append(move)
             taken |= ends
     return out
+
+
+def _columns(task: Task, moves: list[list[int]]) -> set[int]:
+    """Columns of moves, each of one edge or of several."""
+    return {node for move in moves for node in task.layout.pairs[move].ravel().tolist()}
 
 
 def affordable(task: Task, graph: Ints, preference: Floats) -> Ints:
