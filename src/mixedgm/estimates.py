@@ -323,6 +323,7 @@ def _report(
         open_end=choice.open_end if choice else "",
         not_considered=choice.reasons if choice and any(choice.reasons) else (),
         criterion=(choice.label or None) if choice else None,
+        untested=choice.untested if choice else (),
         loss=options.loss,
         rule=options.rule,
     )

@@ -268,16 +268,23 @@ class FittedModel:
         return self._of_pair(self.selection_frequency, edge)
 
     def probability_of(self, edge: Edge) -> float:
-        """How probable this edge or deviation is."""
+        """How probable this edge or deviation is; NaN where it has no test."""
         assert self.edge_probability is not None
         return self._of_pair(self.edge_probability, edge)
+
+    def untested(self, edge: Edge) -> str | None:
+        """Why an edge was chosen without a test; None where it has one."""
+        ends = {edge.source, edge.target}
+        whys = [why for source, target, why in self.report.untested if {source, target} == ends]
+        return whys[0] if whys else None
 
     @property
     def expected_false(self) -> float | None:
         """How many of the edges are expected to be false; None where no tests chose them."""
         if self.edge_probability is None:
             return None
-        return float(sum(1.0 - self.probability_of(edge) for edge in self.edges))
+        chances = [self.probability_of(edge) for edge in self.edges]
+        return float(np.nansum(1.0 - np.array(chances)))
 
     def _of_pair(self, values: Floats, edge: Edge) -> float:
         m, u, v = self._place(edge)

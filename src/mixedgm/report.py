@@ -62,6 +62,8 @@ class FitReport(Account):
     """Whether the estimates are those of the chosen graph without shrinkage."""
     ridge: tuple[tuple[str, str], ...] = ()
     """Edges whose refit is unstable or does not exist: they have a ridge worth one row."""
+    untested: tuple[tuple[str, str, str], ...] = ()
+    """Edges that an information criterion chose instead of a test, each with the reason."""
     noisy: tuple[str, ...] = ()
     """Numbers that the others determine: they have noise worth one row."""
     unbounded: tuple[str, ...] = ()

@@ -63,9 +63,13 @@ class Batch(NamedTuple):
     entries: Ints
     """(G, k, K) where sums for each parameter and held one stand; -1 where a list is shorter."""
 
-    def quadratic(self, padded: Floats, left: Floats, right: Floats) -> Floats:
-        """(G, k, k) left M right' for a matrix M over all that is held, and a row of zeros."""
-        matrix = padded[self.held[:, :, None], self.held[:, None, :]]
+    def quadratic(self, matrix: Floats, left: Floats, right: Floats) -> Floats:
+        """(G, k, k) left M right' for a matrix M over all that is held.
+
+        Where lists are shorter, `left` and `right` (G, k, K) are zero.
+        """
+        at = np.minimum(self.held, len(matrix) - 1)
+        matrix = matrix[at[:, :, None], at[:, None, :]]
         return np.asarray(left @ matrix @ right.transpose(0, 2, 1))
 
     def taken(self, sums: Floats) -> Floats:

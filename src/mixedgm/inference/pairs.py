@@ -16,7 +16,7 @@ from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
-from scipy import linalg
+from scipy import linalg, sparse
 
 from mixedgm.inference.held import Batch, Held, PairPart, by_size, square_starts
 from mixedgm.inference.incomplete import (
@@ -37,6 +37,7 @@ from mixedgm.inference.row_sums import (
     clustered_square_sums,
     curvature_sums,
     drawn_sums,
+    mirrored,
     square_sums,
 )
 from mixedgm.model.layout import Floats, Ints, Layout, spans
@@ -162,7 +163,7 @@ def estimated_pairs(
     stride = max(1, rows.n_rows // MOST_ROWS)
     with single_threaded_blas():  # sums in a fixed order
         held, ends = Held(reduced, graph), EndProducts(reduced)
-        inverse = inverse_of(hessian_of(smooth, theta, graph, stride))
+        inverse = inverse_of(hessian_of(smooth, theta, graph, stride), held.inside)
         scorer = Scorer(smooth.layout, reduced, theta, eta, left**-0.5)
         curvature = curvature_sums(held, ends, scorer, rows, stride, dtype)
         values = eta[reduced.edges].copy()
@@ -218,7 +219,8 @@ def inverse_curvature(smooth: Smooth, theta: Floats) -> Floats:
     """The inverse of the Hessian of own terms and all groups, in contrasts."""
     everything = np.arange(smooth.layout.n_groups)
     with single_threaded_blas():
-        return inverse_of(hessian_of(smooth, theta, everything, max(1, smooth.n_rows // MOST_ROWS)))
+        hessian = hessian_of(smooth, theta, everything, max(1, smooth.n_rows // MOST_ROWS))
+        return inverse_of(hessian, Contrasts(smooth.layout).reduced)
 
 
 def drawn_errors(
@@ -245,7 +247,7 @@ def drawn_errors(
     stride = max(1, rows.n_rows // MOST_ROWS)
     with single_threaded_blas():  # sums in a fixed order
         held, ends = Held(reduced, graph), EndProducts(reduced)
-        inverse = inverse_of(hessian_of(smooth, theta, graph, stride))
+        inverse = inverse_of(hessian_of(smooth, theta, graph, stride), held.inside)
         left = left_by_predictors(reduced, graph, _independent(rows, clusters))
         scorer = Scorer(smooth.layout, reduced, theta, eta, left**-0.5)
         curvature = curvature_sums(held, ends, scorer, rows, stride)
@@ -370,7 +372,7 @@ def _with_gaps(
     The Hessian is that of the completed rows.
     """
     held, size, layout = steps.held, steps.held.size, steps.held.layout
-    complete = steps.inverse[:size, :size]
+    complete = steps.inverse
     inverse: Floats = np.asarray(np.linalg.pinv(hessian + sums.missing), dtype=np.float64)
     followed = inverse @ sums.squares @ inverse.T
     start, covariance = square_starts(layout), np.zeros(int((layout.sizes**2).sum()))
@@ -449,7 +451,7 @@ def _left_of(
     other = (across + sums.missing_across[here]).reshape(shape).transpose(0, 2, 1)
     own = steps.ends.blocks(batch, steps.curvature.by_variances, None)
     curved = own + sums.own_missing[number] - follows.reshape(shape) @ other
-    complete = steps.inverse[:size, :size]
+    complete = steps.inverse
     joint = (across @ complete).reshape(shape) @ across.reshape(shape).transpose(0, 2, 1)
     return np.asarray(curved), follows, np.asarray(own - joint)
 
@@ -491,7 +493,7 @@ class Steps:
         self.pull = gradient[held.layout.edges]
         self.gradient_of_held = gradient[held.layout.positions(held.graph)]
         self.rest = np.append(inverse @ self.gradient_of_held, 0.0)
-        self.inverse = np.pad(inverse, (0, 1))
+        self.inverse = inverse
 
     def of(self, batch: Batch) -> _OneStep:
         """The steps of a batch."""
@@ -503,7 +505,6 @@ class Steps:
 
     def with_errors(self, squares: SquareSums, least: Floats) -> Callable[[PairPart], _Estimated]:
         """What gives the estimates of a part and their covariances."""
-        followed = np.pad(squares.followed, (0, 1))
 
         def of(part: PairPart) -> _Estimated:
             batch = self.held.batch(part)
@@ -511,7 +512,7 @@ class Steps:
             own = squares.own[part.before : part.before + root.size].reshape(root.shape)
             mixed = across @ batch.taken(squares.cross).transpose(0, 2, 1)
             square = own - mixed - mixed.transpose(0, 2, 1)
-            square += batch.quadratic(followed, across, across)
+            square += batch.quadratic(squares.followed, across, across)
             middle = _at_least(root @ square @ root, least[part.groups])
             return part.groups, estimates, root @ middle @ root
 
@@ -540,7 +541,34 @@ def _at_least(matrices: Floats, least: Floats) -> Floats:
     return np.asarray((vectors * values[:, None, :]) @ vectors.transpose(0, 2, 1))
 
 
-def inverse_of(matrix: Floats) -> Floats:
+def inverse_of(matrix: Floats, held: Layout) -> Floats:
+    """Inverse of a Hessian in node terms and edges of a layout.
+
+    Node terms of different nodes share no curvature, so they are eliminated first: what is factored
+    is as large as the number of edge parameters.
+    """
+    size, own = held.n_theta, held.n_node_terms
+    if own == 0 or own == size:
+        return _inverse(matrix)
+    places = [held.node_terms_of(v) for v in range(held.n_nodes)]
+    lengths, inverse = np.array([len(at) for at in places]), np.zeros((size, size))
+    for length in np.unique(lengths[lengths > 0]).tolist():
+        at = np.array([places[v] for v in np.flatnonzero(lengths == length)])
+        block = at[:, :, None], at[:, None, :]
+        of_nodes = matrix[block]
+        ridge = np.maximum(_FLAT * np.einsum("vii->vi", of_nodes), _FLAT**2)
+        inverse[block] = np.linalg.inv(of_nodes + ridge[:, :, None] * np.eye(length))
+    across = sparse.csr_array(matrix[own:, :own])
+    follows = across @ sparse.csr_array(inverse[:own, :own])
+    rest = matrix[own:, own:] - (follows @ across.T).toarray()
+    inverse[own:, own:] = _inverse(rest)
+    moved = -np.asarray(follows.T @ inverse[own:, own:])
+    inverse[:own, own:], inverse[own:, :own] = moved, moved.T
+    inverse[:own, :own] -= np.asarray(follows.T @ moved.T)
+    return inverse
+
+
+def _inverse(matrix: Floats) -> Floats:
     """Of a positive matrix; what has next to no curvature is given a little."""
     size = len(matrix)
     ridge = _FLAT * np.maximum(np.diagonal(matrix), _FLAT)
@@ -548,5 +576,5 @@ def inverse_of(matrix: Floats) -> Floats:
         factor, failed = linalg.lapack.dpotrf(matrix + np.diag(10.0**power * ridge), lower=1)
         if not failed:
             inverse, _ = linalg.lapack.dpotri(factor, lower=1)
-            return np.asarray(np.tril(inverse) + np.tril(inverse, -1).T)
+            return mirrored(np.asarray(inverse))
     return np.asarray(linalg.pinvh(matrix, rtol=1e-6 * size))

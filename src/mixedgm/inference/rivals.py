@@ -56,7 +56,7 @@ def rivals(smooth: Smooth, rows: MemoryRows | PartedRows, theta: Floats, graph: 
         scorer = Scorer(smooth.layout, reduced, theta, eta, left**-0.5)
         curvature = curvature_sums(held, ends, scorer, rows, stride, np.float32)
         gradient = contrasts.down(smooth.evaluate(theta).gradient)
-        inverse = inverse_of(hessian_of(smooth, theta, graph, stride))
+        inverse = inverse_of(hessian_of(smooth, theta, graph, stride), held.inside)
         steps = _Swaps(held, Steps(held, ends, inverse, gradient, curvature), eta)
         parts = [part for batch in held.batches() for part in steps.of(batch)]
     if not parts:
@@ -90,7 +90,8 @@ class _Swaps:
                 continue
             at = self.held.inside.starts[e][:, None] + np.arange(size)
             theta = self.theta[at]
-            shared = across[f] @ inverse[batch.held[f][:, :, None], at[:, None, :]]
+            places = np.minimum(batch.held[f], len(inverse) - 1)  # `across` is zero beyond lists
+            shared = across[f] @ inverse[places[:, :, None], at[:, None, :]]
             own = inverse[at[:, :, None], at[:, None, :]]
             lean = root[f] @ shared
             wider = own + lean.transpose(0, 2, 1) @ lean

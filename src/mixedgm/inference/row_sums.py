@@ -23,6 +23,7 @@ from mixedgm.threads import run_all
 
 _PARTS = 4
 _CLUSTERS_AT_ONCE = 512
+_MIRRORED = 256
 _CELLS = 2**22
 """Numbers in the largest matrix of a block of rows."""
 
@@ -236,8 +237,18 @@ def square_sums(
         return ends.blocks(held.batch(part), by_residuals, by_mixed).ravel()
 
     own = run_all([partial(blocks, part) for part in held.parts], rows.n_threads)
-    followed = np.tril(followed) + np.tril(followed, -1).T  # parts reach to their last column
+    followed = mirrored(followed)  # parts reach to their last column
     return SquareSums(followed, cross, np.concatenate([np.zeros(0), *own]))
+
+
+def mirrored(matrix: Floats) -> Floats:
+    """The square matrix, whose upper half is overwritten by the lower one."""
+    for at in range(0, len(matrix), _MIRRORED):
+        end = at + _MIRRORED
+        corner = matrix[at:end, at:end]
+        matrix[at:end, at:end] = np.tril(corner) + np.tril(corner, -1).T
+        matrix[at:end, end:] = matrix[end:, at:end].T
+    return matrix
 
 
 def _curvature_means(

@@ -9,11 +9,11 @@ and little where they do not.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cache, partial
 
 import numpy as np
-from scipy.special import chdtrc, chdtri, gammaln, ndtri_exp
+from scipy.special import chdtrc, chdtri, gammaln, log_ndtr, ndtri_exp
 
 from mixedgm.inference.pairs import PairEstimates
 from mixedgm.model.layout import Floats, Ints, Layout
@@ -40,6 +40,22 @@ class PairStatistics:
     """(n_groups,) z along levels in order; of pairs with one parameter, its z with its sign."""
     log_p: Floats
     """(n_groups,) logarithms of the combined p-values."""
+
+    def among(self, groups: Ints, n_groups: int) -> PairStatistics:
+        """The same tests as those of some of so many groups; NaN for all others."""
+        if len(groups) == n_groups:
+            return self
+        statistic, direction, log_p = np.full((3, n_groups), np.nan)
+        df = np.zeros(n_groups, dtype=np.int64)
+        statistic[groups], direction[groups] = self.statistic, self.direction
+        log_p[groups], df[groups] = self.log_p, self.df
+        return PairStatistics(statistic, df, direction, log_p)
+
+    def replaced(self, groups: Ints, other: PairStatistics) -> PairStatistics:
+        """The tests with those of some groups taken from others of the same groups."""
+        at = np.isin(np.arange(len(self.df)), groups)
+        pairs = [(getattr(other, f.name), getattr(self, f.name)) for f in fields(self)]
+        return PairStatistics(*(np.where(at, new, old) for new, old in pairs))
 
     @property
     def p(self) -> Floats:
@@ -110,13 +126,25 @@ def log_tail(x: Floats, df: int) -> Floats:
 
     There it is Legendre's continued fraction of the incomplete gamma function.
     """
+    x = np.asarray(x, dtype=np.float64)
+    if df == 1:  # twice the tail of a normal number
+        return np.asarray(np.log(2.0) + log_ndtr(-np.sqrt(x)))
     near = chdtrc(df, x)
-    half, far = 0.5 * df, np.maximum(0.5 * np.asarray(x, dtype=np.float64), 0.5 * df + 1.0)
+    out = np.log(np.maximum(near, _TINY))
+    tiny = ~(near > _TINY)
+    if tiny.any():
+        out = np.asarray(out)
+        out[tiny] = _far_tail(x[tiny], df)
+    return np.asarray(out)
+
+
+def _far_tail(x: Floats, df: int) -> Floats:
+    """The same by the continued fraction."""
+    half, far = 0.5 * df, np.maximum(0.5 * x, 0.5 * df + 1.0)
     fraction = far + (2 * _TERMS + 1 - half)
     for k in range(_TERMS, 0, -1):
         fraction = far + (2 * k - 1 - half) - k * (k - half) / fraction
-    beyond = half * np.log(far) - far - gammaln(half) - np.log(fraction)
-    return np.where(near > _TINY, np.log(np.maximum(near, _TINY)), beyond)
+    return np.asarray(half * np.log(far) - far - gammaln(half) - np.log(fraction))
 
 
 def ordered_directions(layout: Layout, full: Nodes) -> Floats:

@@ -14,9 +14,10 @@ from mixedgm.parameters import HasParams, ensure, is_real
 from mixedgm.path.criteria import EBIC
 from mixedgm.path.evidence import Choice, Evidence
 from mixedgm.path.graph_search import MOST_GRAPHS, Limit, SettledGraph, settled
-from mixedgm.path.pair_tests import PairTests, fine_refit, untestable
+from mixedgm.path.pair_tests import PairTests, fine_refit, noise_level, untestable
 from mixedgm.path.path import Path, PathPoint
 from mixedgm.path.task import Task, prepare
+from mixedgm.printable import few
 
 
 class _ErrorRate(HasParams, ABC):
@@ -42,7 +43,7 @@ class _ErrorRate(HasParams, ABC):
     def choose(self, evidence: Evidence) -> Choice:
         """Test all pairs, starting from the graph at the lam that noise seldom passes."""
         task, path = _by_conditionals(evidence), evidence.path
-        wanted = _noise_level(task)
+        wanted = noise_level(task)
         reason = untestable(task, _NO_GROUPS)
         if evidence.grows and not reason and path.lams[-1] > wanted and not evidence.saturated:
             return Choice(len(path) - 1, self.label, _nothing(path), down_to=wanted)
@@ -60,15 +61,19 @@ class _ErrorRate(HasParams, ABC):
         probability = 1.0 - tests.no_edge
         probability[task.penalty.free] = 1.0
         chosen = np.flatnonzero(np.isin(names, graph))
-        errors = np.array([_errors(names[p.groups], probability) for p in path.points])
-        wrong = float(tests.no_edge[graph].sum())
+        counted = np.where(
+            np.isnan(probability), np.isin(np.arange(len(probability)), graph), probability
+        )
+        errors = np.array([_errors(names[p.groups], counted) for p in path.points])
+        wrong = float(np.nansum(tests.no_edge[graph]))
         return Choice(
             int(np.argmin(errors)),
             self.label,
-            {"errors": errors, "errors_limit": np.full(len(path), _errors(graph, probability))},
-            notes=() if found.ended else (_NOT_ENDED,),
+            {"errors": errors, "errors_limit": np.full(len(path), _errors(graph, counted))},
+            notes=(*_notes(task, tests), *(() if found.ended else (_NOT_ENDED,))),
             groups=chosen,
             probabilities=probability[names],
+            untested=_named(task, tests),
             expected_false=wrong,
             refit=tests.theta if task is evidence.task and task.incomplete is None else None,
             variances=_variances(tests, found.graph)[names],
@@ -184,8 +189,11 @@ _NO_GROUPS = np.zeros(0, dtype=np.int64)
 
 
 def _variances(tests: PairTests, graph: Ints) -> Floats:
+    """(n_groups,) variances of the coefficients of edges; infinite for other pairs."""
     assert tests.estimates is not None
-    return block_variances(tests.estimates, graph)
+    out = np.full(len(tests.tested), np.inf)
+    out[tests.estimated] = block_variances(tests.estimates, np.searchsorted(tests.estimated, graph))
+    return out
 
 
 def _by_information(evidence: Evidence, reason: str) -> Choice:
@@ -197,6 +205,26 @@ def _by_information(evidence: Evidence, reason: str) -> Choice:
     return replace(choice, notes=(*choice.notes, f"chosen by EBIC: {reason}"))
 
 
+def _named(task: Task, tests: PairTests) -> tuple[tuple[str, str, str], ...]:
+    """Names of the columns of edges without a test, and the reasons."""
+    nodes, pairs = task.schema.nodes, task.layout.pairs
+    chosen = [g for g in tests.untested if g in set(tests.graph.tolist())]
+    ends = [(*(nodes[node].name for node in pairs[g].tolist()), tests.untested[g]) for g in chosen]
+    return tuple((source, target, reason) for source, target, reason in ends)
+
+
+def _notes(task: Task, tests: PairTests) -> tuple[str, ...]:
+    """What the user should know about pairs without a test."""
+    if not tests.untested:
+        return ()
+    nodes = task.schema.nodes
+    pairs = [
+        " - ".join(nodes[node].name for node in task.layout.pairs[g].tolist()) + f" ({reason})"
+        for g, reason in tests.untested.items()
+    ]
+    return (f"judged by {EBIC().label} instead of a test: {few(pairs, 3, str)}",)
+
+
 def _by_conditionals(evidence: Evidence) -> Task:
     """The task whose edges are tested: that of the pseudolikelihood, whatever the loss."""
     if evidence.task.loss == "pseudolikelihood":
@@ -206,14 +234,6 @@ def _by_conditionals(evidence: Evidence) -> Task:
     if incomplete is not None:
         return incomplete.with_recipe(recipe).at(incomplete.rich)[1]
     return prepare(evidence.design, recipe, evidence.table, evidence.runtime.n_threads)
-
-
-def _noise_level(task: Task) -> float:
-    """The lam that the largest gradient of all pairs is expected to have in independent columns."""
-    pairs = max(task.layout.n_groups, 2)
-    return float(
-        task.layout.conditionals_at_most * np.sqrt(2.0 * np.log(pairs) / task.total_weight)
-    )
 
 
 def _errors(groups: Ints, probability: Floats) -> float:

@@ -45,7 +45,9 @@ class Choice:
     frequencies: Floats | None = None
     """(n_groups,) how often each edge was selected in subsamples at the chosen lam."""
     probabilities: Floats | None = None
-    """(n_groups,) how probable each edge is."""
+    """(n_groups,) how probable each edge is; NaN where it has no test."""
+    untested: tuple[tuple[str, str, str], ...] = ()
+    """Names of the columns of chosen edges without a test, and why they have none."""
     expected_false: float | None = None
     """How many of the chosen edges are expected to be false."""
     open_end: str = ""

@@ -11,6 +11,9 @@ where m counts the conditionals that an edge is in, and W* is the statistic with
 passes.  So the search ends: no graph is visited twice.  A single move that lowers the score is not
 made, though the test of that pair asks for it: tests by estimates and by likelihood ratios disagree
 where an estimate has run far out (Hauck and Donner 1977), and the likelihood ratio decides.
+
+Pairs without a test (`pair_tests.untested`) have the price of EBIC instead: they enter and leave by
+their likelihood ratio.
 """
 
 from __future__ import annotations
@@ -23,8 +26,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixedgm.model.layout import Floats, Ints
-from mixedgm.path.pair_tests import PairTests, pairs_given, rough_refit
-from mixedgm.path.refits import Unshrunken
+from mixedgm.path.criteria import EBIC
+from mixedgm.path.pair_tests import (
+    MANY_PAIRS,
+    PairTests,
+    noise_level,
+    pairs_given,
+    pairs_roughly,
+    rough_refit,
+    untested,
+)
+from mixedgm.path.refits import Unshrunken, parameters
 from mixedgm.path.task import Task
 
 MOST_GRAPHS = 200
@@ -58,8 +70,12 @@ def settled(task: Task, graph: Ints, limit: Limit, theta: Floats | None = None) 
     every = np.ones(task.layout.n_groups)
     graph = np.union1d(affordable(task, graph, every), task.penalty.free)
     theta, search = task.null.theta if theta is None else theta, _Search(limit)
+    apart, many = untested(task), _has_many(task)
+    if many:
+        graph, theta = search.grown(task, graph, theta, apart)
     for _ in range(MOST_GRAPHS):
-        place = search.place(pairs_given(task, graph, theta, dtype=np.float32))
+        tests = pairs_given(task, graph, theta, dtype=np.float32, apart=apart, screened=many)
+        place = search.place(tests)
         found = search.better(place)
         if found is None:
             return SettledGraph(place.judged(search.ratios), graph, ended=True)
@@ -100,32 +116,50 @@ class _Place:
         passes = log_p <= self.log_limit
         groups = np.flatnonzero((self.held != passes) & self.tests.tested)
         urgency = np.where(self.held[groups], -np.inf, log_p[groups])
-        return groups[np.lexsort((-log_p[groups], urgency))]
+        return np.concatenate([groups[np.lexsort((-log_p[groups], urgency))], self._wanted_apart])
+
+    @property
+    def _wanted_apart(self) -> Ints:
+        """Untested pairs to try: those whose gradient noise would not have, and all that are held.
+
+        Their statistic is the likelihood ratio.
+        """
+        groups = np.array(list(self.tests.untested), dtype=np.int64)
+        if not len(groups):
+            return groups
+        gradient = self.task.smooth.evaluate(self.tests.theta).gradient
+        entries = self.task.layout.group_norms(gradient)[groups] / self.task.yardstick[groups]
+        order = np.argsort(-entries, kind="stable")
+        there = self.held[groups] | (entries > noise_level(self.task))
+        return np.asarray(groups[order][there[order]])
 
     def price(self, groups: Ints) -> Floats:
         """By how much the log pseudolikelihood must rise for each of these edges."""
         new = groups[np.isnan(self.least[groups])]
-        self.least[new] = self.tests.statistics.least_statistic(new, self.log_limit)
+        known = new[self.tests.tested[new]]
+        self.least[known] = self.tests.statistics.least_statistic(known, self.log_limit)
+        apart = new[np.isin(new, list(self.tests.untested))]
+        each = EBIC().price(self.task)
+        self.least[apart] = each.parameter * parameters(self.task, apart) + each.edge
         price = 0.5 * self.task.layout.conditionals[groups] * self.least[groups]
-        return np.where(self.tests.tested[groups], price, 0.0)
+        return np.where(self.task.penalty.penalised[groups], price, 0.0)
 
-    def moved(self, groups: Ints) -> Ints:
-        """The graph with these edges added or taken away, as far as the rows suffice."""
-        there = self.held.copy()
+    def moved(self, graph: Ints, groups: Ints) -> Ints:
+        """A graph with these edges added or taken away, as far as the rows suffice."""
+        there = np.zeros(len(self.tests.tested), dtype=bool)
+        there[graph] = True
         there[groups] = ~there[groups]
-        graph = affordable(self.task, np.flatnonzero(there), -self.tests.statistics.log_p)
+        strength = np.nan_to_num(-self.tests.statistics.log_p, nan=0.0)
+        graph = affordable(self.task, np.flatnonzero(there), strength)
         return np.union1d(graph, self.task.penalty.free)
 
-    def rise(self, fit: Unshrunken) -> float:
-        """By how much the log pseudolikelihood is higher at another refit."""
-        return float(self.task.total_weight * (self.tests.loss - fit.loss))
-
-    def gain(self, graph: Ints, fit: Unshrunken) -> float:
-        """By how much another graph's score is higher."""
-        return float(self.rise(fit) - self.price(graph).sum() + self.price(self.graph).sum())
-
     def swaps(self) -> list[list[int]]:
-        """Edges and the rivals that should take their place, to second order; the best first."""
+        """Edges and the rivals that should take their place, to second order; the best first.
+
+        None where there are very many pairs: each round of them takes all tests again.
+        """
+        if _has_many(self.task):
+            return []
         found = self.tests.rivals
         rise = self.task.total_weight * found.rise + self.price(found.edge)
         some = np.flatnonzero((rise > 0.0) & self.tests.tested[found.rival])
@@ -137,7 +171,7 @@ class _Place:
     def judged(self, ratios: dict[int, float]) -> PairTests:
         """The tests, with likelihood ratios for pairs that two tests judge differently."""
         statistics = self.tests.statistics
-        groups = self.wanted[np.isin(self.wanted, list(ratios))]
+        groups = self.wanted[np.isin(self.wanted, list(ratios)) & self.tests.tested[self.wanted]]
         log_p = statistics.log_p.copy()
         values = np.array([ratios[g] for g in groups.tolist()])
         log_p[groups] = statistics.log_p_at(groups, values)
@@ -163,54 +197,92 @@ class _Search:
         last = self._places[-1]
         return _Place(tests, last.log_limit, last.least)
 
+    def grown(
+        self, task: Task, graph: Ints, theta: Floats, apart: dict[int, str]
+    ) -> tuple[Ints, Floats]:
+        """The graph and its refit with edges that pass a rough test and raise the score.
+
+        It ends with the first one that does not.
+        """
+        while True:
+            tests = pairs_roughly(task, graph, theta, apart)
+            place = _Place(tests, self.limit(tests), np.full(len(tests.tested), np.nan))
+            entering = place.wanted[~place.held[place.wanted]].tolist()
+            found = self._all_better(place, [[g] for g in entering if g not in self.ratios])
+            if found is None:
+                return graph, theta
+            graph, fit = found
+            theta = fit.solution.theta
+
     def better(self, place: _Place) -> tuple[Ints, Unshrunken] | None:
         """A graph with a higher score and its refit; None if no wanted move leads to one.
 
-        Moves that have been refused before are left for the end, where all are tried once more.
+        All new moves that raise the score are made, at most one per column.  Swaps come next where
+        there are none; moves that have been refused before are left for the end, where all are
+        tried once more.
         """
-        remaining = [g for g in place.wanted.tolist() if g not in self.ratios]
-        while remaining:
-            moves = _one_per_column(place.task, remaining)
-            while moves:
-                found = self._tried(place, moves)
-                if found is not None:
-                    return found
-                moves = moves[: len(moves) // 2]
-            remaining = [g for g in remaining if g not in self.ratios]
-        for g in place.wanted.tolist():
-            found = self._tried(place, [g])
-            if found is not None:
-                return found
-        for swap in place.swaps():
-            found = self._tried(place, swap)
-            if found is not None:
-                return found
-        return None
+        wanted = place.wanted.tolist()
+        found = self._all_better(place, [[g] for g in wanted if g not in self.ratios])
+        found = found or self._all_better(place, place.swaps())
+        for g in [] if found else wanted:
+            found = found or self._tried(place, [g])
+        return found
 
-    def _tried(self, place: _Place, moves: list[int]) -> tuple[Ints, Unshrunken] | None:
-        graph = place.moved(np.array(moves))
-        if np.array_equal(graph, place.graph):  # too few rows for one edge more
+    def _all_better(self, place: _Place, moves: list[list[int]]) -> tuple[Ints, Unshrunken] | None:
+        """What those moves lead to that raise the score, tried in halves; one per column."""
+        found, taken = None, set[int]()
+        while moves:
+            some = _one_per_column(place.task, moves, taken)
+            if not some:
+                break
+            better = None
+            while better is None and some:
+                better = self._tried(place, [g for move in some for g in move], found)
+                refused, some = some, some if better else some[: len(some) // 2]
+            done = some if better else refused  # a single one that does not raise the score
+            taken |= _columns(place.task, some)
+            moves, found = [m for m in moves if m not in done], better or found
+        return found
+
+    def _tried(
+        self, place: _Place, moves: list[int], base: tuple[Ints, Unshrunken] | None = None
+    ) -> tuple[Ints, Unshrunken] | None:
+        """What these moves lead to from a graph, the place's own by default, if its score rises."""
+        before, known = base or (place.graph, place.tests.fit)
+        graph = place.moved(before, np.array(moves))
+        if np.array_equal(graph, before):  # too few rows for one edge more
             self.ratios.update(dict.fromkeys(moves, 0.0))
             return None
-        fit = rough_refit(place.task, graph, place.tests.theta)
-        if place.gain(graph, fit) > 0.0:
+        fit = rough_refit(place.task, graph, known.solution.theta)
+        rise = place.task.total_weight * (known.loss - fit.loss)
+        if rise > place.price(graph).sum() - place.price(before).sum():
             return graph, fit
         if len(moves) == 1:
             conditionals = place.task.layout.conditionals[moves[0]]
-            self.ratios[moves[0]] = 2.0 * abs(place.rise(fit)) / float(conditionals)
+            self.ratios[moves[0]] = 2.0 * abs(rise) / float(conditionals)
         return None
 
 
-def _one_per_column(task: Task, groups: list[int]) -> list[int]:
-    """The first of these groups that have no column in common."""
-    taken: set[int] = set()
-    out = []
-    for g in groups:
-        ends = set(task.layout.pairs[g].tolist())
+def _has_many(task: Task) -> bool:
+    """Whether there are so many pairs that most of them have rough tests only."""
+    plain = task.incomplete is None and task.moderators is None and not task.layout.nodewise
+    return plain and task.layout.n_groups > MANY_PAIRS
+
+
+def _one_per_column(task: Task, moves: list[list[int]], taken: set[int]) -> list[list[int]]:
+    """The first of these moves that have no column in common, and none that is taken."""
+    taken, out = taken.copy(), []
+    for move in moves:
+        ends = _columns(task, [move])
         if not ends & taken:
-            out.append(g)
+            out.append(move)
             taken |= ends
     return out
+
+
+def _columns(task: Task, moves: list[list[int]]) -> set[int]:
+    """Columns of moves, each of one edge or of several."""
+    return {node for move in moves for node in task.layout.pairs[move].ravel().tolist()}
 
 
 def affordable(task: Task, graph: Ints, preference: Floats) -> Ints:

@@ -279,6 +279,7 @@ def _report_to_dict(report: FitReport) -> dict[str, Any]:
 def _report(stored: Mapping[str, Any]) -> FitReport:
     listed = {name: tuple(value) for name, value in stored.items() if isinstance(value, list)}
     listed["ridge"] = tuple((a, b) for a, b in stored["ridge"])
+    listed["untested"] = tuple((a, b, why) for a, b, why in stored["untested"])
     values = {**stored, **listed}
     if stored["completion"] is not None:
         values["completion"] = Completion(**stored["completion"])

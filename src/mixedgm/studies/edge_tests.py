@@ -15,7 +15,7 @@ from mixedgm.parallel import RandomState, seeds
 from mixedgm.parameters import ensure, is_real
 from mixedgm.path.error_rates import FDR, LocalFDR, settled_from
 from mixedgm.path.graph_search import affordable
-from mixedgm.path.pair_tests import TOO_WIDE, PairTests, pairs_given
+from mixedgm.path.pair_tests import TOO_WIDE, PairTests, pairs_given, untestable, untested
 from mixedgm.path.recipe import by_conditionals
 from mixedgm.path.rounds import FEWEST as FEWEST_DRAWN
 from mixedgm.path.rounds import Incomplete
@@ -147,7 +147,8 @@ def edge_tests(
     if method == "free" or covariance == "model" or clusters is not None:
         graph = _every(task) if method == "free" else tests.graph
         rng = np.random.default_rng(seeds(random_state, 1)[0]) if covariance == "model" else None
-        tests = pairs_given(task, graph, tests.theta, clusters=clusters, rng=rng)
+        start, apart = tests.theta, untested(task)
+        tests = pairs_given(task, graph, start, clusters=clusters, rng=rng, apart=apart)
     return EdgeTests(
         fitted,
         tests.task or task,
@@ -209,6 +210,10 @@ def _refuse(task: Task, design: Design | Gaps, clusters: Ints | None) -> None:
             f"edges cannot be tested: {TOO_WIDE}. To fix: fit and test some of the columns, such "
             "as those that have an edge; or ask by a bootstrap how often edges are found again."
         )
+    nothing = np.zeros(0, dtype=np.int64)
+    reason = untestable(task, nothing)
+    if reason:
+        raise ParameterError(f"edges cannot be tested: {reason}.")
     if task.layout.n_groups == 0:
         why = "; ".join(("no pair of columns may have an edge", *task.without_edges))
         raise ParameterError(f"{why}. So there is nothing to test.")

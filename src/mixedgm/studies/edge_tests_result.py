@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -68,6 +69,7 @@ class EdgeTests:
         statistic (W) and df; p; p_holm and p_bh, adjusted for all pairs; probability of an edge;
         log_bf, the log Bayes factor for an edge at the spread of effects in this table, and
         log_bf_unit, that of unit information; verdict; in_model, whether the fitted model has it.
+        Where some pairs have no test, also untested: why an information criterion judges them.
 
         Names of columns from statistic to verdict, df apart, end in "_free" after
         ``method="free"``, in "_drawn" after ``covariance="model"``, and in "_clusters" after
@@ -91,12 +93,29 @@ class EdgeTests:
 
     @cached_property
     def _order(self) -> Ints:
-        return np.argsort(self.tests.statistics.log_p, kind="stable")
+        return np.argsort(self.tests.statistics.log_p, kind="stable")  # NaN comes last
+
+    def _placed(self, values: Floats) -> Floats:
+        """(n_groups,) values of the groups that were estimated; NaN for all others."""
+        out = np.full(self.task.layout.n_groups, np.nan)
+        out[self.tests.estimated] = values
+        return out
+
+    def _adjusted(self, adjust: Callable[[Floats], Floats]) -> Floats:
+        """p-values of tested pairs adjusted for the number of these; NaN for all others."""
+        p = self.tests.statistics.p.copy()
+        there = ~np.isnan(p)
+        p[there] = adjust(p[there])
+        return p
 
     @cached_property
     def log_bf(self) -> Floats:
-        """(pairs,) log Bayes factors at the spread of this table's effects."""
-        return self.tests.two_groups.log_bayes_factor(self.tests.statistics.z)
+        """(pairs,) log Bayes factors at the spread of this table's effects; NaN without a test."""
+        z = self.tests.statistics.z
+        there = ~np.isnan(z)
+        out = np.full(len(z), np.nan)
+        out[there] = self.tests.two_groups.log_bayes_factor(z[there])
+        return out
 
     @cached_property
     def verdicts(self) -> list[str]:
@@ -129,14 +148,18 @@ class EdgeTests:
             self.named("statistic"): statistics.statistic,
             "df": df,
             self.named("p"): p,
-            self.named("p_holm"): holm(p),
-            self.named("p_bh"): false_discovery_control(p),
+            self.named("p_holm"): self._adjusted(holm),
+            self.named("p_bh"): self._adjusted(false_discovery_control),
             self.named("probability"): 1.0 - self.tests.no_edge,
             self.named("log_bf"): self.log_bf,
             self.named("log_bf_unit"): unit,
             self.named("verdict"): np.array(self.verdicts, dtype=object),
             "in_model": self._in_model,
         }
+        if self.tests.untested:
+            columns["untested"] = np.full(layout.n_groups, None, dtype=object)
+            for group, reason in self.tests.untested.items():
+                columns["untested"][group] = reason
         return {name: values[self._order] for name, values in columns.items()}
 
     @property
@@ -164,7 +187,7 @@ class EdgeTests:
         layout = self._estimates.layout
         norms = np.sqrt(layout.group_sums(self._estimates.eta**2))
         share = self.task.layout.conditionals / self.task.layout.conditionals_at_most
-        return np.asarray(norms * self.task.yardstick / share)
+        return np.asarray(self._placed(norms) * self.task.yardstick / share)
 
     @cached_property
     def _single(self) -> tuple[Floats, Floats]:
@@ -174,8 +197,9 @@ class EdgeTests:
         by_node = () if moderators is None else moderators.nodes
         of_moderator = np.append(steps[list(by_node)], 1.0)[layout.moderator]
         estimate, se = np.full((2, layout.n_groups), np.nan)
-        for groups, values, covariance in self._estimates.by_size():
+        for places, values, covariance in self._estimates.by_size():
             if values.shape[1] == 1:
+                groups = self.tests.estimated[places]
                 unit = steps[layout.pairs[groups]].prod(axis=1) * of_moderator[groups]
                 estimate[groups] = unit * values[:, 0]
                 se[groups] = np.abs(unit) * np.sqrt(covariance[:, 0, 0])
@@ -186,7 +210,8 @@ class EdgeTests:
         axes = [self._axis(v) for v in range(self.task.layout.n_nodes)]
         rank = np.empty_like(self._order)
         rank[self._order] = np.arange(len(rank))
-        columns = pair_coefficients(self.task, self._estimates, axes, rank)
+        small = replace(self.task, smooth=self.task.smooth.restrict(self.tests.estimated))
+        columns = pair_coefficients(small, self._estimates, axes, rank[self.tests.estimated])
         return columns | self._interval(columns["estimate"], columns["se"])
 
     def _interval(self, estimate: Floats, se: Floats) -> dict[str, Floats]:
@@ -226,6 +251,11 @@ class EdgeTests:
         ]
         if len(self.tests.ridge):
             lines.append(f"{len(self.tests.ridge)} pairs have a ridge worth one row")
+        if self.tests.untested:
+            lines.append(
+                f"{len(self.tests.untested)} pairs are judged by an information criterion instead "
+                "of a test: the column `untested` says why"
+            )
         return (*lines, *self.task.without_edges)
 
     @property

@@ -15,8 +15,9 @@ from mixedgm.fitted import FittedModel
 from mixedgm.inference.pairs import estimated_pairs
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.options import Options
-from mixedgm.path.pair_tests import rows_of, untestable
+from mixedgm.path.pair_tests import MOST_PARAMETERS, rows_of, untestable
 from mixedgm.path.recipe import by_conditionals
+from mixedgm.path.refits import parameters
 from mixedgm.path.rounds import ROUGH, Incomplete, Unpenalised
 from mixedgm.printable import quoted
 from mixedgm.table.gaps import Gaps
@@ -64,6 +65,8 @@ def _computed(fitted: FittedModel, options: Options, gaps: Gaps) -> PairInformat
     u, v = task.layout.pairs.T
     graph = np.flatnonzero(fitted.edge_weights[u, v] > 0.0)
     reason = untestable(task, graph)
+    if parameters(task, np.arange(task.layout.n_groups)).max(initial=0) > MOST_PARAMETERS:
+        reason = reason or f"a pair has more than {MOST_PARAMETERS} parameters"
     if reason:
         raise DistributionError(reason)
     if params is None:  # regressions have no joint distribution: that of their graph stands in

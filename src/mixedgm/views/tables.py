@@ -37,7 +37,8 @@ def edges_columns(fitted: FittedModel, *, shrunken: bool = False) -> Columns:
 
     Where they say something, `directed` (from a covariate), `moderator` (the row is about how an
     edge varies with it), `frequency` (of the subsamples that have the edge), `probability` (that
-    there is an edge, by the tests that chose the graph) and `ridge`, too.
+    there is an edge, by the tests that chose the graph), `untested` (why an edge was chosen by an
+    information criterion instead, and has no probability) and `ridge`, too.
     """
     edges = fitted.edges
     columns: dict[str, Any] = {
@@ -57,6 +58,8 @@ def edges_columns(fitted: FittedModel, *, shrunken: bool = False) -> Columns:
         columns["frequency"] = np.array([fitted.frequency_of(e) for e in edges], dtype=np.float64)
     if fitted.edge_probability is not None:
         columns["probability"] = np.array([fitted.probability_of(e) for e in edges], dtype=float)
+    if fitted.report.untested:
+        columns["untested"] = [fitted.untested(edge) for edge in edges]
     if fitted.report.ridge:
         columns["ridge"] = np.array([edge.ridge for edge in edges], dtype=bool)
     if shrunken:

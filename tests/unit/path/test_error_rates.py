@@ -9,10 +9,18 @@ from scipy.stats import false_discovery_control
 from mixedgm.path.criteria import EBIC
 from mixedgm.path.error_rates import FDR, LocalFDR
 from mixedgm.path.graph_search import affordable, settled
-from mixedgm.path.pair_tests import MOST_PARAMETERS, pairs_given, untestable
+from mixedgm.path.pair_tests import (
+    FEWEST_OF_COLUMN,
+    MOST_PARAMETERS,
+    pairs_given,
+    untestable,
+    untested,
+)
 from mixedgm.path.path import Path
 from mixedgm.path.recipe import Recipe
+from mixedgm.path.refits import unshrunken
 from mixedgm.path.selection import NAMED, choose
+from mixedgm.solve.working_set import Start
 from tests.support.problems import Table, draw, evidence_of, factors_of
 
 
@@ -127,14 +135,66 @@ def test_few_rows_are_left_to_ebic():
     assert choice.notes[-1] == "chosen by EBIC: tests need 30 rows, and there are 29"
 
 
-def test_pairs_of_very_many_parameters_are_left_to_ebic():
+def coarse_and_fine(n_rows: int, seed: int = 0) -> Table:
+    """A chain of three numbers; 28 levels, and 16 that are mostly coarser ones; a rare level."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_rows, 4))
+    X[:, 1] += X[:, 0]
+    X[:, 2] += X[:, 1]
+    fine = rng.permutation(np.arange(n_rows) % 28)
+    coarse = np.where(rng.random(n_rows) < 0.9, fine * 16 // 28, rng.integers(0, 16, n_rows))
+    X[:, 3] += 0.1 * fine
+    rare = (np.arange(n_rows) < FEWEST_OF_COLUMN - 1).astype(np.int64)
+    return Table(X, np.column_stack([fine, coarse, rare]), (28, 16, 2))
+
+
+def test_pairs_of_very_many_parameters_are_judged_apart():
+    """All others keep their tests, and the pair has an edge where its likelihood ratio says so."""
+    table = coarse_and_fine(1200)
+    task = table.task()
+    apart = {
+        pair: (g, untested(task).get(g)) for g, pair in enumerate(map(tuple, task.layout.pairs))
+    }
+    large, reason = apart[4, 5]
+    assert reason == f"405 parameters, more than {MOST_PARAMETERS}"
+    rare = [g for pair, (g, _) in apart.items() if 6 in pair]
+    assert sorted(untested(task)) == sorted([large, *rare])
+    assert "'k2' has 4 rows outside its most frequent level" in untested(task)[rare[0]]
+    _, choice = chosen(table, LocalFDR())
+    assert pairs_of(task, choice.groups) >= {(0, 1), (1, 2), (3, 4), (4, 5)}
+    assert not np.isin(rare, choice.groups).any()
+    assert np.flatnonzero(np.isnan(choice.probabilities)).tolist() == sorted([large, *rare])
+    assert choice.untested == (("k0", "k1", reason),)
+    assert np.isfinite(choice.expected_false)
+
+
+def test_a_pair_apart_has_the_price_of_ebic():
+    """It enters if n times the loss that it saves is more than EBIC asks for, and not otherwise."""
+    rng = np.random.default_rng(4)
+    codes = np.column_stack([rng.permutation(np.arange(900) % 16) for _ in range(2)])
+    for share in (0.0, 0.5):
+        codes[:, 1] = np.where(rng.random(900) < share, codes[:, 0], codes[:, 1])
+        table = Table(rng.normal(size=(900, 2)), codes, (16, 16))
+        task, every = table.task(), np.arange(6)
+        pair = int(np.flatnonzero((task.layout.pairs == (2, 3)).all(axis=1))[0])
+        found = settled(task, every[:0], LocalFDR().log_limit).graph
+        rest = found[found != pair]
+        start = Start(task.null.theta, task.null.evaluation)
+        one, two = (
+            unshrunken(task, g, start, tol=1e-6).loss for g in (rest, np.union1d(rest, pair))
+        )
+        price = 225 * np.log(900.0) + 2.0 * np.log(4.0)
+        assert (pair in found) == (900 * (one - two) > price) == (share > 0.0)
+
+
+def test_only_pairs_without_a_test_are_left_to_ebic():
     rng = np.random.default_rng(0)
     levels = (16, 16)
     codes = np.vstack([np.tile(np.arange(16), (2, 1)).T, rng.integers(0, 16, (300, 2))])
     task = Table(np.zeros((316, 0)), codes, levels).task()
     nothing = np.zeros(0, dtype=np.int64)
     assert untestable(task, nothing) == (
-        f"'k0' and 'k1' have 225 parameters, more than {MOST_PARAMETERS}"
+        f"no pair can be tested ('k0' and 'k1': 225 parameters, more than {MOST_PARAMETERS})"
     )
 
 
