@@ -451,7 +451,7 @@ def test_missing_labels_of_rows_are_refused(model, table, labels):
         lambda: mg.edge_tests(model, table, cluster=labels),
         lambda: mg.bootstrap(model, table, n_boot=1, groups=labels),
         lambda: mg.compare(table, labels),
-        lambda: mg.compare(table, "a", blocks=labels),
+        lambda: mg.compare(table, "a", paired=labels),
         lambda: mg.MixedGraphicalModel(select=mg.CV(2, groups=labels), lams=[0.3]).fit(table),
     ):
         with pytest.raises(mg.TableError, match="missing label"):
