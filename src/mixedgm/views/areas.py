@@ -117,6 +117,7 @@ def draw_areas(
             at,
             label(group),
             mixed(colours[group][:7], theme.ink, 0.55),
+            theme.surface,
             node,
             size,
             taken,
@@ -129,6 +130,7 @@ def _write_group(
     members: Sequence[int],
     text: str,
     colour: str,
+    surface: str,
     node: float,
     size: float,
     taken: list[Any],
@@ -148,6 +150,12 @@ def _write_group(
         color=colour,
         zorder=3.9,
         gid="group name",
+        bbox={
+            "boxstyle": "square,pad=0.1",
+            "facecolor": surface,
+            "edgecolor": "none",
+            "alpha": 0.7,
+        },
     )
     half = np.array(note.get_window_extent().bounds[2:]) / 2.0
     reach = (node / 2.0 + AREA_PAD) / pixel
@@ -165,15 +173,15 @@ def _write_group(
             continue
         if any(_meets(spot, half, box) for box in taken):
             continue
-        # Nearer to its own nodes than to those of other groups.
-        far = np.hypot(*(others - spot).T).min(initial=np.inf)
-        cost = 0.02 * turn + 60.0 / max(float(far), 1.0) - 0.5 * unit[1]
+        # Away from the areas of other groups, better above its own than below.
+        far = np.hypot(*np.maximum(np.abs(others - spot) - half, 0.0).T).min(initial=np.inf)
+        cost = 3.0 * max(1.0 - float(far) / (1.5 * reach), 0.0) - 0.5 * unit[1]
         if cost < least:
-            best, least = (spot - nodes[members[0]], outer), cost
+            best, least = spot - nodes[members[0]], cost
     if best is None:
         note.remove()
         return
-    note.set_position((float(best[0][0]), float(best[0][1])))
+    note.set_position((float(best[0]), float(best[1])))
     taken.append(note.get_window_extent())
 
 

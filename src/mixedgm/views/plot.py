@@ -31,7 +31,7 @@ __all__ = ["NetworkDrawing", "legend_columns", "legend_keys", "place_nodes", "pl
 _WIDTHS = {"column": 3.5, "page": 7.2}
 """Inches of a column and of a page of most journals."""
 _NEGATIVE = (0, (4.0, 1.6))
-_UNDETERMINED = (0, (0.9, 1.1))
+_UNDETERMINED = (0, (0.7, 0.9))
 _MODERATED = (0, (1.0, 1.6))
 _HEAD_LENGTH, _HEAD_WIDTH = 0.6, 0.32
 _INNER, _RING_WIDTH = 1.16, 1.5
@@ -96,7 +96,7 @@ def plot_network(
     places = place_nodes([fitted], layout, style, room)
     keys = legend_keys([fitted], style, rings=bool(rings)) if legend and names else []
     notes = _abbreviations(texts) if legend and style.labels == "short" else []
-    around = AREA_PAD if style.areas and style.groups else 0.0
+    around = AREA_PAD + room.font if style.areas and style.groups else 0.0
     sheet = _Sheet(ax, size, places, room, keys, notes, around)
     if size is not None and isinstance(layout, str):
         # Type keeps its size in a small picture, so that names need more room there.
@@ -700,6 +700,6 @@ def _width_keys(edges: Sequence[Edge], scale: Scale, style: Appearance) -> list[
     faint = sum(scale.recedes(size) for size in sizes)
     if faint and scale.cut is not None:
         look = {"linewidth": scale.width(0.8 * scale.cut), "alpha": scale.opacity(0.8 * scale.cut)}
-        text = f"faint: {faint:,} of {len(sizes):,} edges below {size_text(scale.cut)}"
+        text = f"{faint:,} edges below {size_text(scale.cut)}"
         keys.append(Line2D([], [], color=ink, label=text, **look))
     return keys

@@ -23,7 +23,7 @@ LayoutArg = str | Mapping[str, Any]
 LAYOUTS = ("spring", "kamada-kawai", "circle", "groups")
 _SHAPE = 1.3  # width to height that a layout is turned and packed towards
 _ROUNDS = 300
-_ASIDE = (0.3, -0.3, 0.5, -0.5, 0.75, -0.75, 1.0, -1.0)
+_ASIDE = (0.3, -0.3, 0.45, -0.45, 0.6, -0.6, 0.8, -0.8)
 """How far lines bend aside at most, where nodes are about 1 apart, smallest first."""
 _MOST_BEND = 0.3  # of the length of a line
 _MOST_BENT = 200_000  # edges times nodes; finding bends for more takes seconds
@@ -130,7 +130,9 @@ def _spring(strength: Floats) -> Floats:
     there = strength > 0.0
     cap = np.quantile(strength[there], 0.9)
     pull = np.minimum(strength / cap, 1.0) + 0.02 * there
-    # The only edges of a node hold it firmly, so that it does not drift away.
+    # The strongest edge of a node and the only ones hold it, so that it does not drift away.
+    first = strength == strength.max(axis=1, keepdims=True)
+    pull = np.where(there & (first | first.T), np.maximum(pull, 0.5), pull)
     hold = np.sqrt(there.sum(axis=1))
     pull = pull / np.sqrt(hold[:, None] * hold[None])
     pull *= n / pull.sum()
@@ -344,8 +346,8 @@ def _circles(groups: Sequence[str | None], boxes: Floats) -> Floats:
 def bends(places: Positions, edges: Sequence[Edge], clearance: float) -> Floats:
     """Return how far every edge bends aside, as a share of its length; 0 for a straight one.
 
-    An edge bends where it would come nearer than `clearance` to a node that is not its own. The
-    line is a parabola whose control point lies twice that far beside the middle.
+    An edge bends where it would come nearer than `clearance` to a node that is not its own, and
+    stays straight where a slight bend does not help. The line is a parabola whose control point lies twice that far beside the middle.
     """
     bent = np.zeros(len(edges))
     if len(edges) * len(places) > _MOST_BENT or not len(edges):
@@ -355,16 +357,12 @@ def bends(places: Positions, edges: Sequence[Edge], clearance: float) -> Floats:
     ends = np.array([(at[edge.source], at[edge.target]) for edge in edges])
     there = _nearest(nodes, ends, np.zeros(len(edges)))
     blocked = np.flatnonzero(there < clearance)
-    best = there[blocked]
     length = np.linalg.norm(nodes[ends[:, 0]] - nodes[ends[:, 1]], axis=1)
     for aside in _ASIDE:
-        open_ = np.flatnonzero(best < clearance)
-        if not len(open_):
-            break
-        bend = np.clip(aside / length[blocked[open_]], -_MOST_BEND, _MOST_BEND)
-        found = _nearest(nodes, ends[blocked[open_]], bend)
-        better = found > best[open_] + 0.05
-        best[open_[better]], bent[blocked[open_[better]]] = found[better], bend[better]
+        bend = np.clip(aside / length[blocked], -_MOST_BEND, _MOST_BEND)
+        clear = _nearest(nodes, ends[blocked], bend) >= 0.9 * clearance
+        bent[blocked[clear]] = bend[clear]
+        blocked = blocked[~clear]
     return bent
 
 

@@ -13,7 +13,9 @@ __all__ = ["GAP", "Room", "abbreviated", "shown_name", "text_ems"]
 GAP = 2.0
 """Points between a node and its name."""
 
-_INSIDE, _BESIDE = 0.62, 0.36  # diameter of a node where nodes are at least 1 apart
+_INSIDE, _BESIDE = 0.6, 0.36  # diameter of a node where nodes are at least 1 apart
+_LARGEST = 0.72  # the same where there are few columns, so that longer names stand inside
+_FEW = 15
 _FILLED = 0.88  # share of the diameter that a name may fill
 _LONGEST = 24
 _MOST_INSIDE = 60  # columns; circles of more are too small to read names in
@@ -49,16 +51,19 @@ class Room:
         n = max(len(texts), 1)
         unit = 190.0 / n**0.34 if unit is None else unit
         shrunk = _RING if rings else 1.0
-        across = _INSIDE * unit * shrunk if node is None else node
         longest = max([text_ems(text) for text in texts.values()], default=0.0)
+        across = node or _INSIDE * unit * shrunk
+        if node is None and n <= _FEW:
+            needed = (smallest + 0.5) * longest / _FILLED
+            across = min(max(across, needed), _LARGEST * unit * shrunk)
         fitting = _FILLED * across / max(longest, 2.0)
         inside = longest > 0.0 and fitting >= smallest and n <= _MOST_INSIDE
         if inside:
             return cls(unit, across, min(fitting, 11.0, 0.4 * across), True, texts)
         usual = 10.0 if n < FROM_COLUMNS else 9.0
         font = max(smallest, min(0.17 * unit, usual))
-        across = max(_BESIDE * unit * shrunk, 4.0) if node is None else node
-        return cls(unit, min(across, 26.0) if node is None else node, font, False, texts)
+        across = node or min(max(_BESIDE * unit * shrunk, 4.0), 26.0)
+        return cls(unit, across, font, False, texts)
 
     def boxes(self) -> dict[str, tuple[float, float]]:
         """Return width and height of every node with its name, in units."""
