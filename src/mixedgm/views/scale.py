@@ -67,6 +67,19 @@ class Scale:
     widest: float = _WIDEST
     """Width of the widest line in points."""
 
+    def look(self) -> dict[str, float | None]:
+        """Return all that decides widths and opacities, for the page of the report."""
+        return {
+            "maximum": self.maximum,
+            "cut": self.cut,
+            "thinnest": _THINNEST,
+            "receded": _RECEDED_WIDTH,
+            "widest": self.widest,
+            "faintest": _FAINTEST,
+            "faint": _RECEDED,
+            "solid": _SOLID,
+        }
+
     def share(self, size: float) -> float:
         """Return the size as a share of the largest, in [0, 1]."""
         return min(size / self.maximum, 1.0) if self.maximum > 0.0 else 0.0
@@ -78,8 +91,7 @@ class Scale:
     def width(self, size: float) -> float:
         """Return the width of a line in points."""
         if self.recedes(size):
-            low = _RECEDED_WIDTH * self.widest / _WIDEST
-            return _THINNEST + (max(low, _THINNEST) - _THINNEST) * self._below(size)
+            return _THINNEST + (_RECEDED_WIDTH - _THINNEST) * self._below(size)
         return _RECEDED_WIDTH + (self.widest - _RECEDED_WIDTH) * self._above(size)
 
     def opacity(self, size: float) -> float:
