@@ -38,7 +38,7 @@ def area_of(members: Sequence[int], places: Floats) -> list[list[int]]:
 
 def _hull(points: Floats) -> list[int]:
     """Return the corners of the convex hull, in order."""
-    order = np.lexsort((points[:, 1], points[:, 0])).tolist()
+    order: list[int] = np.lexsort((points[:, 1], points[:, 0])).tolist()
     if len(order) < 3:
         return order
 

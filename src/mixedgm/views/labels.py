@@ -196,10 +196,11 @@ def _draw_halo(ax: Axes, text: str, spot: Floats, offset: Floats, size: float, c
     outline = TextPath((0.0, 0.0), text, prop=FontProperties(size=size))
     box = outline.get_extents()
     left, low = float(offset[0]) - (box.x0 + box.x1) / 2.0, float(offset[1]) + _BASELINE * size
+    data: Any = ax.transData
     place = (
         Affine2D().translate(left, low).scale(1.0 / 72.0)
         + figure.dpi_scale_trans
-        + ScaledTranslation(float(spot[0]), float(spot[1]), ax.transData)
+        + ScaledTranslation(float(spot[0]), float(spot[1]), data)
     )
     patch = PathPatch(
         outline,

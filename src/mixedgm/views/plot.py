@@ -699,7 +699,9 @@ def _width_keys(edges: Sequence[Edge], scale: Scale, style: Appearance) -> list[
     ]
     faint = sum(scale.recedes(size) for size in sizes)
     if faint and scale.cut is not None:
-        look = {"linewidth": scale.width(0.8 * scale.cut), "alpha": scale.opacity(0.8 * scale.cut)}
-        text = f"{faint:,} edges below {size_text(scale.cut)}"
-        keys.append(Line2D([], [], color=ink, label=text, **look))
+        usual = 0.8 * scale.cut
+        text = f"{faint:,} edge{'s' * (faint != 1)} below {size_text(scale.cut)}"
+        line = Line2D([], [], color=ink, label=text, linewidth=scale.width(usual))
+        line.set_alpha(scale.opacity(usual))
+        keys.append(line)
     return keys

@@ -211,18 +211,18 @@ def _spread(places: Floats, boxes: Floats) -> Floats:
     np.fill_diagonal(gaps, np.inf)
     near = float(np.quantile(gaps.min(axis=1), 0.4))
     places = places * (0.75 * float(np.sqrt(boxes.prod(axis=1).mean())) / max(near, 1e-9))
-    least = (boxes[:, None] + boxes[None]) / 2.0
+    least, every = (boxes[:, None] + boxes[None]) / 2.0, np.arange(len(places))
     for _ in range(_ROUNDS):
         step = places[:, None] - places[None]
         lacking = least - np.abs(step)
         np.einsum("iij->ij", lacking)[:] = -1.0
-        over = (lacking > 0.0).all(axis=2)
+        over = np.asarray((lacking > 0.0).all(axis=2))
         distance = np.sqrt((step**2).sum(axis=2)) + 2.0 * np.eye(len(places))
         round_over = np.maximum(1.0 - distance, 0.0)
         if not (over.any() or round_over.any()):
             break
-        sideways = lacking[..., 0] < lacking[..., 1]
-        side = np.where(step == 0.0, np.sign(np.arange(len(places))[:, None, None] - 0.5), step)
+        sideways = np.asarray(lacking[..., 0] < lacking[..., 1])
+        side = np.where(step == 0.0, (every[:, None] - every[None])[..., None], step)
         push = np.stack([sideways, ~sideways], axis=2) * np.sign(side) * (lacking + 0.01)
         push = np.where(over[..., None], push, 0.0)
         push += (round_over / np.maximum(distance, 1e-9))[..., None] * step * 1.02
@@ -347,7 +347,8 @@ def bends(places: Positions, edges: Sequence[Edge], clearance: float) -> Floats:
     """Return how far every edge bends aside, as a share of its length; 0 for a straight one.
 
     An edge bends where it would come nearer than `clearance` to a node that is not its own, and
-    stays straight where a slight bend does not help. The line is a parabola whose control point lies twice that far beside the middle.
+    stays straight where a slight bend does not help. The line is a
+    parabola whose control point lies twice that far beside the middle.
     """
     bent = np.zeros(len(edges))
     if len(edges) * len(places) > _MOST_BENT or not len(edges):

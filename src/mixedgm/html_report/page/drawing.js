@@ -19,7 +19,7 @@ const BESIDE = 0.36;
 const LARGEST = 0.72; // the same where there are few columns, so that longer names stand inside
 const FEW = 15;
 const MOST_INSIDE = 60; // columns; circles of more are too small to read names in
-const FILLED = 0.88; // share of the diameter that a name may fill
+const FILLED = 0.8; // share of the diameter that a name may fill
 const SMALLEST = 9.5; // pixels of type
 
 /**

@@ -50,7 +50,7 @@ export function placeLabels(context, { scene, camera, size }, points, room, brig
     return points.map(({ x, y }, node) => ({ node, text: texts[node], x, y: y + 1 }));
   }
   const wide = texts.map((text) => textWidth(context, text));
-  chooseSides(scene, camera, points, wide, room);
+  chooseSides(scene, camera, size, points, wide, room);
   const order = points
     .map((_, at) => at)
     .sort((a, b) => rank(scene, bright, b) - rank(scene, bright, a));
@@ -132,11 +132,12 @@ function boxAt(side, point, width, room) {
  * own node than to any other, and cross as few lines as can be. The choice stays while one pans.
  * @param {Scene} scene
  * @param {Camera} camera
+ * @param {{width: number, height: number}} size
  * @param {Point[]} points
  * @param {number[]} wide
  * @param {Room} room
  */
-function chooseSides(scene, camera, points, wide, room) {
+function chooseSides(scene, camera, size, points, wide, room) {
   const places = scene.places.map((p) => `${p.x.toFixed(2)},${p.y.toFixed(2)}`).join(";");
   const key = `${camera.scale.toFixed(1)}|${scene.version}|${places}`;
   if (sides.key === key) return;
@@ -152,13 +153,14 @@ function chooseSides(scene, camera, points, wide, room) {
   const order = points
     .map((_, at) => at)
     .sort((a, b) => (scene.around?.[b].length ?? 0) - (scene.around?.[a].length ?? 0));
+  const whole = camera.zoom <= 1;
   const own = GAP + FARTHER + room.radius * 1.1;
   for (const at of order) {
     const point = points[at];
     let [best, least, faults] = [0, Infinity, 0];
     SIDES.forEach((side, k) => {
       const box = boxAt(k, point, wide[at], room);
-      let wrong = 0;
+      let wrong = whole && !isInside(box, size) ? 1 : 0;
       for (const other of taken) if (overlaps(box, other)) wrong += 1;
       points.forEach((other, node) => {
         if (node !== at && distanceToBox(other, box) < own) wrong += 2;
@@ -174,6 +176,14 @@ function chooseSides(scene, camera, points, wide, room) {
     sides.chosen[at] = { side: best, clear: faults === 0 };
     if (faults === 0) taken.push(boxAt(best, point, wide[at], room));
   }
+}
+
+/**
+ * @param {Box} box
+ * @param {{width: number, height: number}} size
+ */
+function isInside(box, size) {
+  return box.left > 2 && box.right < size.width - 2 && box.top > 2 && box.bottom < size.height - 2;
 }
 
 /**
