@@ -14,6 +14,7 @@ from mixedgm.views.room import GAP
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.font_manager import FontProperties
     from matplotlib.text import Annotation
 
 __all__ = ["Obstacles", "draw_name", "label_edges", "name_places", "text_halves"]
@@ -155,12 +156,19 @@ def _crossed(centres: Floats, half: Floats, ends: Floats, widths: Floats) -> NDA
 def text_halves(ax: Axes, texts: Sequence[str], size: float) -> Floats:
     """(n, 2) half the width and height of texts in points."""
     from matplotlib.font_manager import FontProperties
-    from matplotlib.textpath import TextPath
 
     font = FontProperties(size=size)
     tall = 0.62 * size
-    boxes = [TextPath((0.0, 0.0), text, prop=font).get_extents() for text in texts]
-    return np.array([(box.width / 2.0 + 0.5, tall) for box in boxes]).reshape(-1, 2)
+    wide = [np.ptp(_outline(text, font).vertices[:, 0]) for text in texts]
+    return np.array([(each / 2.0 + 0.5, tall) for each in wide]).reshape(-1, 2)
+
+
+def _outline(text: str, font: FontProperties) -> Any:
+    from matplotlib.path import Path
+    from matplotlib.textpath import TextPath
+
+    outline = TextPath((0.0, 0.0), text, prop=font)
+    return outline if len(outline.vertices) else Path([(0.0, 0.0)])  # nothing but spaces
 
 
 def draw_name(
@@ -189,13 +197,13 @@ def draw_name(
 def _draw_halo(ax: Axes, text: str, spot: Floats, offset: Floats, size: float, colour: str) -> None:
     from matplotlib.font_manager import FontProperties
     from matplotlib.patches import PathPatch
-    from matplotlib.textpath import TextPath
     from matplotlib.transforms import Affine2D, ScaledTranslation
 
     figure: Any = ax.get_figure(root=True)
-    outline = TextPath((0.0, 0.0), text, prop=FontProperties(size=size))
-    box = outline.get_extents()
-    left, low = float(offset[0]) - (box.x0 + box.x1) / 2.0, float(offset[1]) + _BASELINE * size
+    outline = _outline(text, FontProperties(size=size))
+    across = outline.vertices[:, 0]
+    left = float(offset[0]) - (across.min() + across.max()) / 2.0
+    low = float(offset[1]) + _BASELINE * size
     data: Any = ax.transData
     place = (
         Affine2D().translate(left, low).scale(1.0 / 72.0)

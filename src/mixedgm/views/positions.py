@@ -23,6 +23,7 @@ LayoutArg = str | Mapping[str, Any]
 LAYOUTS = ("spring", "kamada-kawai", "circle", "groups")
 _SHAPE = 1.3  # width to height that a layout is turned and packed towards
 _ROUNDS = 300
+_TIED = 0.9  # share of the pull that edges have; the rest keeps the picture together
 _ASIDE = (0.3, -0.3, 0.45, -0.45, 0.6, -0.6, 0.8, -0.8)
 """How far lines bend aside at most, where nodes are about 1 apart, smallest first."""
 _MOST_BEND = 0.3  # of the length of a line
@@ -135,7 +136,7 @@ def _spring(strength: Floats) -> Floats:
     pull = np.where(there & (first | first.T), np.maximum(pull, 0.5), pull)
     hold = np.sqrt(there.sum(axis=1))
     pull = pull / np.sqrt(hold[:, None] * hold[None])
-    pull *= n / pull.sum()
+    pull = _TIED * n * pull / pull.sum() + (1.0 - _TIED) / n
     row, column = np.triu_indices(n, 1)
     weight = pull[row, column]
 
@@ -157,7 +158,7 @@ def _spring(strength: Floats) -> Floats:
         _steps(strength).ravel(),
         jac=True,
         method="L-BFGS-B",
-        options={"maxiter": 300 if n <= 300 else 60},
+        options={"maxiter": 300 if n <= 100 else 100},
     )
     return np.asarray(found.x.reshape(n, 2))
 
@@ -180,7 +181,7 @@ def _steps(strength: Floats) -> Floats:
     weight = 1.0 / wanted**2
     np.fill_diagonal(weight, 0.0)
     laplacian = np.diag(weight.sum(axis=1)) - weight
-    inverse = np.linalg.pinv(laplacian)
+    inverse = np.linalg.inv(laplacian + 1.0 / n)
     for _ in range(100 if n <= 300 else 10):
         gap = np.sqrt(((places[:, None] - places[None]) ** 2).sum(axis=2)) + np.eye(n)
         ratio = weight * wanted / np.maximum(gap, 1e-9)
