@@ -13,6 +13,7 @@ __all__ = [
     "SIGN_COLOURS",
     "SIGN_NAMES",
     "THEMES",
+    "UNCERTAIN",
     "Theme",
     "mixed",
 ]
@@ -56,6 +57,10 @@ class Theme:
         """Return the fill of nodes of this kind."""
         return kind.fill if self.tint == 1.0 else mixed(self.surface, kind.line, self.tint)
 
+    def group(self, colour: str) -> str:
+        """Return the fill of nodes that have a colour of their own or of their group."""
+        return colour if self.tint == 1.0 else mixed(self.surface, colour[:7], self.tint)
+
     def outline(self, kind: Kind) -> str:
         """Return the outline of nodes of this kind."""
         return kind.line if self.tint == 1.0 else kind.fill
@@ -83,7 +88,7 @@ THEMES = {
         unsigned="#4cc79b",
         ring="#dfe6eb",
         track="#39444c",
-        tint=0.45,
+        tint=0.38,
         area=0.2,
     ),
 }
@@ -93,6 +98,9 @@ _LIGHT = THEMES["light"]
 
 SIGN_COLOURS: dict[str | None, str] = {sign: _LIGHT.sign(sign) for sign in ("+", "-", None)}
 """Blue, vermilion, and green where there is no single sign."""
+
+UNCERTAIN = "#8A8A8A"
+"""Grey, where the sign of an interval is not certain."""
 
 SIGN_NAMES: dict[str | None, str] = {"+": "positive", "-": "negative", None: "no single sign"}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -16,7 +17,7 @@ from mixedgm.model.layout import Floats
 from mixedgm.views.appearance import Appearance
 from mixedgm.views.areas import AREA_PAD, draw_areas
 from mixedgm.views.canvas import axes, label, pixel_in_points, require_matplotlib, save_figure
-from mixedgm.views.colours import SIGN_NAMES, mixed
+from mixedgm.views.colours import SIGN_NAMES
 from mixedgm.views.labels import Obstacles, draw_name, label_edges, name_places, text_halves
 from mixedgm.views.positions import LayoutArg, Positions, bends, positions
 from mixedgm.views.room import Room, text_ems
@@ -37,6 +38,8 @@ _HEAD_LENGTH, _HEAD_WIDTH = 0.6, 0.32
 _INNER, _RING_WIDTH = 1.16, 1.5
 """Diameters of the ring in widths of the node; corners of nodes stay inside."""
 _POINTS = np.linspace(0.0, 1.0, 17)[:, None]
+_FITS = 6
+"""Times that a layout is made anew for a picture of a given width."""
 _GROWTH = (1.0, 1.15, 1.3, 1.5, 1.75)
 """How much larger a picture may become until every name is clear."""
 
@@ -90,6 +93,8 @@ def plot_network(
     _check_size(size, ax)
     names = style.names(fitted.schema)
     edges = style.edges(fitted)
+    written = style.edge_texts(edges, fitted.schema)
+    style.node_colours(fitted.schema)  # what is wrong is said before anything is drawn
     rings = {name: share for name, share in (rings or {}).items() if name in names}
     texts = style.texts(names, fitted.schema)
     room = Room.of(texts, rings=bool(rings), node=style.node_size)
@@ -98,18 +103,23 @@ def plot_network(
     notes = _abbreviations(texts) if legend and style.labels == "short" else []
     around = AREA_PAD + room.font if style.areas and style.groups else 0.0
     sheet = _Sheet(ax, size, places, room, keys, notes, around)
+    fitting = partial(Room.of, texts, rings=bool(rings), node=style.node_size, smallest=6.0)
     if size is not None and isinstance(layout, str):
         # Type keeps its size in a small picture, so that names need more room there.
-        for _ in range(2):
-            room = Room.of(texts, sheet.unit, rings=bool(rings), node=style.node_size, smallest=6.0)
+        for _ in range(_FITS):
+            room = Room.of(
+                texts, sheet.point, rings=bool(rings), node=style.node_size, smallest=6.0
+            )
             places = place_nodes([fitted], layout, style, room)
             sheet.take(places, room)
+            if sheet.point > 0.98 * room.unit:
+                break
     elif ax is not None or size is not None:
-        room = Room.of(texts, sheet.unit, rings=bool(rings), node=style.node_size, smallest=6.0)
+        room = fitting(sheet.unit)
         sheet.take(places, room)
     picture = _Picture.of(sheet, fitted, edges, style, bool(rings))
     offsets = picture.place_names()
-    picture.draw(offsets, rings)
+    picture.draw(offsets, rings, written)
     return NetworkDrawing(sheet.ax, places)
 
 
@@ -330,7 +340,12 @@ class _Picture:
             frame * pixel_in_points(sheet.ax),
         )
 
-    def draw(self, offsets: Mapping[int, Floats], rings: Mapping[str, float]) -> None:
+    def draw(
+        self,
+        offsets: Mapping[int, Floats],
+        rings: Mapping[str, float],
+        written: Mapping[tuple[str, str], str],
+    ) -> None:
         """Draw areas, lines, nodes, names and the legend."""
         sheet, room, theme = self.sheet, self.sheet.room, self.style.colours
         ax, node = sheet.ax, room.node
@@ -361,7 +376,6 @@ class _Picture:
                     halo=halo,
                 )
             )
-        written = self.style.edge_texts(self.edges, self.fitted.schema)
         pairs = [(edge.source, edge.target) for edge in self.edges]
         label_edges(
             ax,
@@ -539,13 +553,7 @@ def _node_classes(fitted: FittedModel, names: Iterable[str], style: Appearance) 
             ]
             if columns:
                 fills = [
-                    mixed(
-                        theme.surface,
-                        colours[column][:7],
-                        1.2 * theme.tint if theme.tint < 1.0 else 1.0,
-                    )
-                    if column in colours
-                    else colour
+                    theme.group(colours[column]) if column in colours else colour
                     for column in columns
                 ]
                 # Where every node has the colour of its group, only the shape tells the kind.

@@ -11,7 +11,7 @@ import { placeLabels } from "./labels.js";
 
 const FAINT = 0.06;
 /** Share of its colour that the fill of a node has on a dark surface. */
-export const TINT = 0.45;
+export const TINT = 0.38;
 const POINT = 4 / 3; // pixels
 const RING = 1.35; // radius of the ring around a node, against that of the node
 const INSIDE = 0.6; // diameter of a node where nodes are at least 1 apart
