@@ -69,6 +69,8 @@ def plot_groups(
     edges = [edge for model in fitted for edge in style.edges(model)]
     keys = legend_keys(fitted, style)
     figure, panels, in_a_row = _panels(len(fitted), places, keys)
+    theme = style.colours
+    figure.set_facecolor(theme.surface)
     for panel in panels[len(fitted) :]:
         panel.set_axis_off()
     scale = style.scale(edges, len(columns))
@@ -77,9 +79,10 @@ def plot_groups(
     for model, name, panel in zip(fitted, names, panels, strict=False):
         drawing = plot_network(model, layout=places, ax=panel, legend=False, **same_scale)
         rows = f" (n = {model.report.n_rows:,})" if model.report.was_fitted else ""
-        panel.set_title(f"{label(name, 40)}{rows}", fontsize=10, color=INK)
+        panel.set_title(f"{label(name, 40)}{rows}", fontsize=10, color=theme.ink)
         drawn.append(drawing)
-    figure.legend(handles=keys, loc="lower center", ncols=in_a_row, frameon=False, fontsize=9)
+    look = {"frameon": False, "fontsize": 9, "labelcolor": theme.ink}
+    figure.legend(handles=keys, loc="lower center", ncols=in_a_row, **look)
     return drawn
 
 
