@@ -167,7 +167,7 @@ def _write_group(
         outer = own[(own @ unit).argmax()]
         spot = outer + unit * (reach + float(half @ np.abs(unit)))
         away = np.maximum(np.abs(nodes - spot) - half, 0.0)
-        if (np.hypot(*away.T) < node / 2.0 / pixel + 1.0).any():
+        if (np.hypot(*away.T) < (0.55 * node + 2.0) / pixel).any():
             continue
         if (spot - half < frame[0]).any() or (spot + half > frame[1]).any():
             continue

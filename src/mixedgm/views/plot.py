@@ -574,7 +574,9 @@ def _draw_nodes(
             s=(each.kind.marker_size * size) ** 2,
             marker=each.kind.marker,
             facecolors=each.fills if len(set(each.fills)) > 1 else each.fills[0],
-            edgecolor=theme.outline(each.kind) if each.colour in each.fills else theme.ink,
+            edgecolor=theme.outline(each.kind)
+            if each.colour in each.fills
+            else [mixed(fill[:7], theme.ink, 0.6) for fill in each.fills],
             linewidth=float(np.clip(size / 24.0, 0.6, 1.4)),
             zorder=3,
             label=each.name,
