@@ -17,7 +17,7 @@ from mixedgm.model.layout import Floats
 from mixedgm.views.appearance import Appearance
 from mixedgm.views.areas import AREA_PAD, draw_areas
 from mixedgm.views.canvas import axes, label, pixel_in_points, require_matplotlib, save_figure
-from mixedgm.views.colours import SIGN_NAMES
+from mixedgm.views.colours import SIGN_NAMES, mixed
 from mixedgm.views.labels import Obstacles, draw_name, label_edges, name_places, text_halves
 from mixedgm.views.positions import LayoutArg, Positions, bends, positions
 from mixedgm.views.room import Room, text_ems
