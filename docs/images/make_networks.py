@@ -155,13 +155,13 @@ def photograph(found: dict[str, Any], folder: Path) -> None:
 
 
 def keep(folder: Path) -> None:
-    """Write the pictures of the documentation, in the 128 colours that lose least."""
+    """Write the pictures of the documentation, in 256 colours."""
     for name, kept in KEPT.items():
         if (folder / f"{name}.png").exists():
             picture = Image.open(io.BytesIO((folder / f"{name}.png").read_bytes())).convert("RGB")
             picture.thumbnail((1000, 800), Image.Resampling.LANCZOS)
-            look = {"method": Image.Quantize.MAXCOVERAGE, "dither": Image.Dither.NONE}
-            picture.quantize(128, **look).save(HERE / f"network-{kept}.png", optimize=True)
+            look = {"method": Image.Quantize.MEDIANCUT, "dither": Image.Dither.NONE}
+            picture.quantize(256, **look).save(HERE / f"network-{kept}.png", optimize=True)
 
 
 def main() -> None:

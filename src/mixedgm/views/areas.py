@@ -117,7 +117,6 @@ def draw_areas(
             at,
             label(group),
             mixed(colours[group][:7], theme.ink, 0.55),
-            theme.surface,
             node,
             size,
             taken,
@@ -130,7 +129,6 @@ def _write_group(
     members: Sequence[int],
     text: str,
     colour: str,
-    surface: str,
     node: float,
     size: float,
     taken: list[Any],
@@ -150,12 +148,6 @@ def _write_group(
         color=colour,
         zorder=3.9,
         gid="group name",
-        bbox={
-            "boxstyle": "square,pad=0.1",
-            "facecolor": surface,
-            "edgecolor": "none",
-            "alpha": 0.7,
-        },
     )
     half = np.array(note.get_window_extent().bounds[2:]) / 2.0
     reach = (node / 2.0 + AREA_PAD) / pixel

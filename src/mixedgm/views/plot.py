@@ -430,6 +430,7 @@ class _Picture:
                 linestyles=[_MODERATED],
                 zorder=2,
                 gid="moderated",
+                label="moderated",
             )
             self.sheet.ax.add_collection(dots, autolim=False)
 
