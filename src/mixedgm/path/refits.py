@@ -40,6 +40,8 @@ ROWS_OF_A_STABLE_EDGE = 10.0
 independent columns would give it."""
 
 _ROUNDS = 4
+_SHARE_OF_A_ROW = 0.01
+"""Gradient that a refit with a ridge may leave, in those of one row: a ridge is worth a row."""
 # Beyond so many parameters in one conditional, its edges are judged one by one.
 _LARGEST_INVERTED = 4000
 _MOST_BYTES = 2.0**30
@@ -385,14 +387,33 @@ def refit_of_resample(
 ) -> Unshrunken:
     """The graph's estimate on a resample of the whole table.
 
-    `settled` are edges (triples) that need no ridge in the whole table: they get one here only if a
-    cell has lost its rows.
+    `settled` are edges (triples) that need no ridge in the whole table.  They get one here only if
+    a cell has lost its rows, or if their curvature vanishes: then the resample has no finite
+    estimate, and where the solver stops would depend on its tolerance.
     """
-    loose = ~np.isin(groups, task.layout.groups_of(settled)) | emptied(task, whole, groups)
-    known = stabilised(task, groups, start, groups[loose], tol=tol, max_iter=max_iter)
-    if known.solution.converged:
-        return known
-    return unshrunken(task, groups, start, tol=tol, max_iter=max_iter)
+    stable = np.isin(groups, task.layout.groups_of(settled)) & ~emptied(task, whole, groups)
+    ridge, free = groups[~stable], groups[stable]
+    finest = max(_SHARE_OF_A_ROW / task.total_weight, FINEST_TOL)
+    for _ in range(_ROUNDS):
+        tol = min(tol, finest) if len(ridge) else tol
+        known = stabilised(task, groups, start, ridge, tol=tol, max_iter=max_iter)
+        if not known.solution.converged:
+            return unshrunken(task, groups, start, tol=tol, max_iter=max_iter)
+        theta = known.solution.theta
+        if not _moved_far(task, free, theta - start.theta).any():
+            break
+        weak = open_edges(task, groups, theta, rows=1.0, free=free)
+        if len(weak) == 0:
+            break
+        ridge, free = np.union1d(ridge, weak), np.setdiff1d(free, weak)
+    return known
+
+
+def _moved_far(task: Task, groups: Ints, change: Floats) -> NDArray[np.bool_]:
+    """Edges that moved by more than a standard error of the least stable edge that is free."""
+    squares = task.layout.group_norms(change)[groups] ** 2
+    information = ROWS_OF_A_STABLE_EDGE * task.total_weight * worth_one_row(task, groups)
+    return np.asarray(squares * information > parameters(task, groups))
 
 
 def emptied(task: Task, whole: Task, groups: Ints) -> NDArray[np.bool_]:
