@@ -89,6 +89,11 @@ def _sentences(material: Material) -> Iterator[str]:
     yield _choice(material)
     if report.refitted:
         yield "The parameters of the chosen graph were then estimated without penalty."
+        if fitted.edge_probability is not None:
+            yield (
+                "Edges of several parameters were shrunken by the variance of their coefficients, "
+                "which was estimated from all edges (empirical Bayes)."
+            )
     if report.ridge:
         count = number_of(len(report.ridge), "edge")
         yield f"For {count} that the rows leave open a ridge worth one row was added."
@@ -122,10 +127,11 @@ def _roles(material: Material) -> Iterator[str]:
     if summary.moderators:
         named = few(summary.moderators, 8, lambda name: shown(name, 40))
         yield f"Edges were allowed to vary with {named}."
-    changed = [column.name for column in schema.columns if column.transform is not None]
-    if changed:
-        named = few(changed, 8, lambda name: shown(name, 40))
-        yield f"Normal scores of ranks (nonparanormal) were used for {named}."
+    if summary.transformed:
+        named = few(summary.transformed, 8, lambda name: shown(name, 40))
+        why = " because of how their values are distributed"
+        why = why if material.settings.get("transforms") == "auto" else ""
+        yield f"Normal scores of ranks (nonparanormal) were used for {named}{why}."
     if schema.left_out:
         named = few([column.name for column in schema.left_out], 5, lambda name: shown(name, 40))
         yield f"Left out: {named}."
@@ -161,10 +167,11 @@ def _choice(material: Material) -> str:
 def _studies(material: Material) -> Iterator[str]:
     studies, check = material.studies, material.check
     if studies.tests is not None:
-        beside = {"free": "all other pairs", "graph": "the edges that pass a test themselves"}
+        drawn = "rows drawn from the model" if studies.tests.covariance == "model" else "the rows"
+        given = {"free": "all other pairs", "graph": "the edges that pass their own tests"}
         yield (
-            f"Every pair was tested given {beside[studies.tests.method]}, with variances from the "
-            f"{studies.tests.covariance}."
+            f"Every pair was tested given {given[studies.tests.method]}, with variances from "
+            f"{drawn}."
         )
     if studies.bootstrap is not None:
         yield (
@@ -173,12 +180,7 @@ def _studies(material: Material) -> Iterator[str]:
         )
     if studies.comparison is not None:
         groups = len(studies.comparison.groups)
-        how = (
-            "by tests of differences"
-            if studies.comparison.tested is not None
-            else (f"by {number_of(studies.comparison.n_done, 'permutation')}")
-        )
-        yield f"{groups} groups were compared {how}."
+        yield f"{groups} groups were compared by {studies.comparison.method}."
     if check is not None:
         n_all = len(check.node_checks) + len(check.pair_checks)
         yield (

@@ -21,7 +21,7 @@ from mixedgm.model.layout import Floats, Ints
 from mixedgm.model.params import Params
 from mixedgm.objective.contract import Smooth
 from mixedgm.objective.ridge import Ridged
-from mixedgm.path.refits import Unshrunken, noise_worth_one_row, unshrunken, worth_one_row
+from mixedgm.path.refits import Unshrunken, noise_worth_one_row, ridge_of, unshrunken
 from mixedgm.path.rounds import ROUGH, Unpenalised
 from mixedgm.path.task import Task
 from mixedgm.printable import quoted
@@ -68,7 +68,7 @@ class PairTests:
     task: Task | None = None
     """The rows that were tested: where they have gaps, completed by the graph's own refit."""
     errors: Floats | None = None
-    """(draws, edge parameters) errors such as those of the estimates, if asked for."""
+    """(draws, edge parameters) errors such as those of the estimates by spread, if asked for."""
 
     @property
     def params(self) -> Params:
@@ -167,12 +167,21 @@ def rough_refit(task: Task, graph: Ints, start: Floats) -> Unshrunken:
     return refit(task, graph, start, _ROUGH / np.sqrt(task.total_weight))
 
 
+def fine_refit(task: Task, graph: Ints, start: Floats) -> Floats:
+    """The graph without shrinkage; where rows have gaps, completed anew from the rows alone."""
+    if task.incomplete is None:
+        with single_threaded_blas(), using_threads(task.n_threads):
+            return refit(task, graph, start).solution.theta
+    rows, theta = _settled_rows(task, graph, None, ROUGH)
+    return task.theta_of(rows.params(theta))
+
+
 def ridged(task: Task, fit: Unshrunken) -> Smooth:
     """The pseudolikelihood of all pairs, with what the refit of a graph needed."""
     if not len(fit.ridge) and not len(fit.noisy):
         return task.smooth
     groups, numbers = np.arange(task.layout.n_groups), np.zeros(task.layout.nodes.n_real)
-    level = np.where(np.isin(groups, fit.ridge), worth_one_row(task, groups), 0.0)
+    level = ridge_of(task, groups, fit.ridge)
     numbers[fit.noisy] = noise_worth_one_row(task)[fit.noisy]
     return Ridged(task.smooth, level, numbers)
 
@@ -190,7 +199,8 @@ def pairs_given(
     """Refit the graph and test all pairs given it.
 
     `clusters`, `rng`, `dtype`: see `estimated_pairs`.
-    draws = (how many errors of the estimates to draw, what draws them).
+    draws = (how many errors of the estimates to draw, what draws them); estimates are then in units
+    of residual spreads.
     """
     start = task.null.theta if start is None else start
     if task.incomplete is not None:
@@ -202,27 +212,47 @@ def pairs_given(
         theta = layout.centred(fit.solution.theta, graph)
         smooth = ridged(task, fit)
         estimates = estimated_pairs(
-            smooth, rows, theta, graph, clusters=clusters, rng=rng, dtype=dtype, row=task.row
+            smooth,
+            rows,
+            theta,
+            graph,
+            clusters=None if clusters is None else np.unique(clusters, return_inverse=True)[1],
+            rng=rng,
+            dtype=dtype,
+            row=task.row,
+            by_spread=draws is not None,
         )
         statistics = pair_statistics(estimates, layout.nodes)
     errors = None
     if draws is not None:
         assert isinstance(rows, MemoryRows)
         n_draws, source = draws
-        errors = drawn_errors(smooth, rows, theta, graph, n_draws=n_draws, rng=source, row=task.row)
+        errors = drawn_errors(
+            smooth,
+            rows,
+            theta,
+            graph,
+            n_draws=n_draws,
+            rng=source,
+            clusters=clusters,
+            row=task.row,
+        )
     tested = task.penalty.penalised
     return PairTests(
         graph, theta, fit.loss, statistics, fit.ridge, tested, estimates, smooth, task, errors
     )
 
 
-def _settled_rows(task: Task, graph: Ints, start: Floats, share: float) -> tuple[Task, Floats]:
+def _settled_rows(
+    task: Task, graph: Ints, start: Floats | None, share: float
+) -> tuple[Task, Floats]:
     """The task at completions that the refit of a graph makes itself, and that refit.
 
     Both agree to this share of a standard error.
     """
     assert task.incomplete is not None
+    params = None if start is None else task.params(start)
     tol, goal = share / np.sqrt(task.total_weight), Unpenalised(task.layout.triples[graph])
-    ends = task.incomplete.settle(goal, task.params(start), tol=tol, most=40)
+    ends = task.incomplete.settle(goal, params, tol=tol, most=40)
     assert ends.task.layout.same(task.layout)  # as in all completions of the same rows
     return ends.task, ends.theta

@@ -123,6 +123,19 @@ def worth_one_row(task: Task, groups: Ints) -> Floats:
     return np.where(among, 0.0, level)
 
 
+def ridge_of(task: Task, groups: Ints, held: Ints, variances: Floats | None = None) -> Floats:
+    """The ridge of each of these groups: worth one row where it is held.
+
+    Where variances of coefficients (n_groups,) are known it is also at least that of a normal
+    distribution with this variance.  Every conditional that an edge is in counts the rows once.
+    """
+    level = np.where(np.isin(groups, held), worth_one_row(task, groups), 0.0)
+    if variances is None:
+        return level
+    terms = np.minimum(task.layout.conditionals[groups], task.smooth.terms_per_edge)
+    return np.maximum(level, terms / (task.total_weight * variances[groups]))
+
+
 def open_numbers(task: Task, groups: Ints, theta: Floats, rows: float = 1.0) -> NDArray[np.bool_]:
     """Whether its neighbours leave less than rows / n of a number's variance.
 
@@ -309,6 +322,24 @@ def unshrunken(
     return first
 
 
+def with_variances(
+    task: Task, groups: Ints, fit: Unshrunken, variances: Floats, *, tol: float, max_iter: int
+) -> Unshrunken:
+    """The graph's estimate where coefficients come from normal distributions with these variances.
+
+    It starts from the estimate without shrinkage, and has the ridge and noise which that needs.
+    """
+    known = Start(fit.solution.theta, task.null.evaluation)
+    if isinstance(task.solver, MonteCarlo):
+        return _sampled(task, groups, known, fit, variances, tol=tol, max_iter=max_iter)
+    problem = refit_problem(task, groups, fit.ridge, fit.noisy, variances)
+    with single_threaded_blas():
+        solution = task.confined(problem, groups, known, task.solver, tol, max_iter)
+    assert isinstance(problem.smooth, Ridged)
+    added = problem.smooth.added(solution.theta[task.layout.positions(groups)])
+    return Unshrunken(solution, solution.evaluation.value - added, fit.ridge, fit.noisy)
+
+
 def stabilised(
     task: Task,
     groups: Ints,
@@ -326,14 +357,23 @@ def stabilised(
     return _solved(task, groups, start, could_be, tol=tol, max_iter=max_iter)
 
 
-def _sampled(task: Task, groups: Ints, start: Start, *, tol: float, max_iter: int) -> Unshrunken:
+def _sampled(
+    task: Task,
+    groups: Ints,
+    start: Start,
+    known: Unshrunken | None = None,
+    variances: Floats | None = None,
+    *,
+    tol: float,
+    max_iter: int,
+) -> Unshrunken:
     """A sampled likelihood gets the ridge that the exact pseudolikelihood of the graph needs."""
     from mixedgm.objective.sampled import RidgedSample, SampledLikelihood
 
-    known = unshrunken(task.scoring, groups, start, tol=tol, max_iter=max_iter)
+    known = known or unshrunken(task.scoring, groups, start, tol=tol, max_iter=max_iter)
     small = task.smooth.restrict(groups)
     assert isinstance(small, SampledLikelihood)
-    edges = np.where(np.isin(groups, known.ridge), worth_one_row(task, groups), 0.0)
+    edges = ridge_of(task, groups, known.ridge, variances)
     numbers = np.zeros(task.layout.nodes.n_real)
     numbers[known.noisy] = noise_worth_one_row(task)[known.noisy]
     ridged = RidgedSample.of(small, edges, numbers)
@@ -365,10 +405,12 @@ def _solved(
     return Unshrunken(solution, loss, ridge, np.flatnonzero(noisy))
 
 
-def refit_problem(task: Task, groups: Ints, ridge: Ints, noisy: Ints) -> Problem:
+def refit_problem(
+    task: Task, groups: Ints, ridge: Ints, noisy: Ints, variances: Floats | None = None
+) -> Problem:
     """A graph without penalty, with a ridge on some of its groups and noise in some numbers."""
     small = task.smooth.restrict(groups)
-    edges = np.where(np.isin(groups, ridge), worth_one_row(task, groups), 0.0)
+    edges = ridge_of(task, groups, ridge, variances)
     numbers = np.zeros(task.layout.nodes.n_real)
     numbers[noisy] = noise_worth_one_row(task)[noisy]
     smooth = Ridged(small, edges, numbers) if edges.any() or len(noisy) else small
