@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 import mixedgm as mg
+from mixedgm.html_report.bundle import page_file
+from mixedgm.views.scale import Scale
 from tests.support.report_browser import Page
 from tests.support.report_page import read_content
 
@@ -56,7 +58,22 @@ def test_the_legend_tells_what_is_drawn(page: Page, patients_report: Path) -> No
     assert not {"positive", "negative", "no single sign"} & set(page.texts("#legend li"))
 
 
-def test_an_unsigned_edge_is_grey(page: Page, folder: Path) -> None:
+@pytest.mark.parametrize("cut", [None, 0.2])
+def test_lines_have_the_widths_and_opacities_of_static_pictures(
+    page: Page, patients_report: Path, cut: float | None
+) -> None:
+    scale, sizes = Scale(0.8, cut), [0.01, 0.1, 0.2, 0.35, 0.8, 0.9]
+    page.open(patients_report)
+    code = page_file("scale.js").replace("export ", "")
+    script = f"{code}; const s = new Scale(arguments[0]);"
+    script += "return arguments[1].map((size) => [s.width(size), s.opacity(size)]);"
+    found = page.run(script, scale.look(), sizes)
+    for size, (width, opacity) in zip(sizes, found, strict=True):
+        assert width == pytest.approx(scale.width(size))
+        assert opacity == pytest.approx(scale.opacity(size))
+
+
+def test_an_unsigned_edge_has_a_colour_of_its_own(page: Page, folder: Path) -> None:
     columns = {"x": "continuous", "a": ["p", "q", "r"]}
     blocks = {"precision": [[1.0]], "category_shift": [[-1.0, 0.0, 1.0]]}
     model = mg.from_params(columns, blocks)
@@ -65,7 +82,7 @@ def test_an_unsigned_edge_is_grey(page: Page, folder: Path) -> None:
     model.report(file)
     page.open(file)
     colours = page.colours()
-    assert near(colours, "128,136,144") > 200
+    assert near(colours, "0,158,115") > 200
     assert near(colours, POSITIVE) == 0
     assert near(colours, NEGATIVE) == 0
 
@@ -301,7 +318,7 @@ def test_moderators_and_covariates_are_drawn(page: Page, folder: Path) -> None:
     model.report(file, rows)
     page.open(file)
     legend = page.texts("#legend li")
-    assert "dots: varies with a moderator" in legend
+    assert "varies with a moderator" in legend
     assert any(each.startswith("covariate") for each in legend)
     page.click("#panel-edges tbody tr")
     assert "How the parameters deviate" in page.text("#details")

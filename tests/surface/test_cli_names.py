@@ -59,7 +59,7 @@ def png(model: mg.MixedGraphicalModel, **options: object) -> bytes:
     return buffer.getvalue()
 
 
-@pytest.mark.parametrize(("few", "value"), [("minimum", 0.8), ("max_edges", 3)])
+@pytest.mark.parametrize(("few", "value"), [("minimum", 0.6), ("max_edges", 3)])
 def test_plot_takes_the_options_of_the_picture(
     here: Path, capsys: pytest.CaptureFixture[str], few: str, value: float
 ) -> None:
@@ -73,19 +73,34 @@ def test_plot_takes_the_options_of_the_picture(
         "--columns",
         '"height, cm",a=b,"time: 1",city',
     ]
-    options += [f"--{few.replace('_', '-')}", str(value), "--maximum", "1.5", "--cut", "1.2"]
-    assert main([*plot, *options, "--edge-labels", "--no-labels", "--layout", "circle"]) == 0
+    options += [f"--{few.replace('_', '-')}", str(value), "--maximum", "0.9", "--cut", "0.85"]
+    assert (
+        main(
+            [
+                *plot,
+                *options,
+                "--edge-labels",
+                "--no-labels",
+                "--layout",
+                "circle",
+                "--theme",
+                "dark",
+            ]
+        )
+        == 0
+    )
     drawn, model = (here / "t.png").read_bytes(), mg.load("t.mgm")
     asked = {
         "groups": {"body": [HEIGHT, RATIO], "place": ["city"]},
         "colors": {"body": "gold", "place": "#44BB99"},
         "columns": [HEIGHT, RATIO, TIME, "city"],
         few: value,
-        "maximum": 1.5,
-        "cut": 1.2,
+        "maximum": 0.9,
+        "cut": 0.85,
         "edge_labels": True,
         "labels": False,
         "layout": "circle",
+        "theme": "dark",
     }
     assert png(model, **asked) == drawn
     for name in asked.keys() - {"groups"}:  # without which there are no colors
@@ -98,7 +113,7 @@ def test_plot_takes_the_options_of_the_picture(
         "--node-group a=cty": "--node-group: 'cty' is not a column",
         "--node-color a=red": "--node-color needs --node-group",
         "--kind path --cut 1": "belong to --kind network, not to path",
-        "--minimum 2 --maximum 1": "minimum must not exceed maximum",
+        "--minimum 0.5 --maximum 0.2": "minimum must not exceed maximum",
     }
     for words, message in bad.items():
         assert main([*plot, *words.split()]) == 2

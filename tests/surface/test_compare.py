@@ -362,13 +362,12 @@ def test_pictures_share_places_and_widths(found: mg.GroupComparison) -> None:
     drawn = found.plot()
     assert list(drawn) == ["north", "south"]
     assert drawn["north"].positions == drawn["south"].positions
-    heaviest = max(edge.weight for model in found.models.values() for edge in model.edges_)
+    strongest = {label: model.edges_[0].weight for label, model in found.models.items()}
     for label, drawing in drawn.items():
         assert label in drawing.ax.get_title()
         lines = [c for c in drawing.ax.collections if isinstance(c, LineCollection)]
-        widest = max(width for each in lines for width in each.get_linewidth())
-        own = found.models[label].edges_[0].weight
-        assert widest == pytest.approx(0.5 + 4.5 * own / heaviest)
+        most_solid = max(colour[3] for each in lines for colour in each.get_colors())
+        assert (most_solid == 1.0) == (strongest[label] == max(strongest.values()))
     ax = found.plot_differences(max_edges=2)
     assert len(ax.get_yticks()) == 2
     plt.close("all")

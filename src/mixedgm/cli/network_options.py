@@ -14,10 +14,10 @@ from mixedgm.errors import ParameterError
 __all__ = ["add_network", "network_options"]
 
 _NUMBERS = {
-    "--minimum": "no edges with a smaller weight",
-    "--maximum": "weight of the widest line; heavier edges are just as wide (default: the "
-    "heaviest, but not more than three times the heaviest outside the top tenth)",
-    "--cut": "lighter edges are thin and faint, the others solid",
+    "--minimum": "no edges with a smaller strength",
+    "--maximum": "strength of the widest line (default: the largest strength)",
+    "--cut": "weaker edges are thin and faint (default: from 20 columns on all but the "
+    "strongest two per column; 0 for none)",
 }
 
 
@@ -26,16 +26,21 @@ def add_network(parser: ArgumentParser) -> None:
     group = parser.add_argument_group("picture of the network", fill(LIST_RULE, 76))
     group.add_argument(
         "--layout",
-        choices=("spring", "circle", "kamada-kawai"),
+        choices=("spring", "kamada-kawai", "circle", "groups"),
         help="where the network has its nodes (default: spring)",
     )
     text = "draw only these columns and the edges between them"
     add_list(group, "--columns", "A,B,...", text)
-    group.add_argument("--max-edges", type=int, metavar="N", help="only the N heaviest edges")
+    group.add_argument("--max-edges", type=int, metavar="N", help="only the N strongest edges")
     for option, text in _NUMBERS.items():
-        group.add_argument(option, type=float, metavar="W", help=text)
-    group.add_argument("--edge-labels", action="store_true", help="write the weights on the lines")
-    group.add_argument("--no-labels", action="store_true", help="no names at the nodes")
+        group.add_argument(option, type=float, metavar="S", help=text)
+    text = "write the signed strengths on the lines"
+    group.add_argument("--edge-labels", action="store_true", help=text)
+    names = group.add_mutually_exclusive_group()
+    names.add_argument("--no-labels", action="store_true", help="no names at the nodes")
+    text = "abbreviations inside the nodes, with a key below"
+    names.add_argument("--short-labels", action="store_true", help=text)
+    group.add_argument("--theme", choices=("light", "dark"), help="light (default) or dark")
     text = "columns that get a colour of their own; once for each group"
     add_list(group, "--node-group", "GROUP=A,B,...", text)
     text = "colors of groups instead of the usual ones, such as health=gold"
@@ -48,7 +53,7 @@ def network_options(args: Namespace, names: Sequence[str]) -> dict[str, Any]:
 
     given: dict[str, Any] = {
         name: getattr(args, name)
-        for name in ("max_edges", "minimum", "maximum", "cut")
+        for name in ("max_edges", "minimum", "maximum", "cut", "theme")
         if getattr(args, name) is not None
     }
     if args.columns:
@@ -57,6 +62,8 @@ def network_options(args: Namespace, names: Sequence[str]) -> dict[str, Any]:
         given["edge_labels"] = True
     if args.no_labels:
         given["labels"] = False
+    if args.short_labels:
+        given["labels"] = "short"
     if args.node_group:
         wanted = "--node-group takes GROUP=A,B,..."
         pairs = [cut_list(text, wanted, set(names)) for text in args.node_group]

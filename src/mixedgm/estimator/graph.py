@@ -144,8 +144,10 @@ class GraphMethods(HasModel):
 
         Parameters
         ----------
-        layout : str or earlier drawing
-            "spring", "circle", "kamada-kawai", or the positions of an earlier plot.
+        layout : str, earlier drawing, positions or list of models
+            "spring" draws columns together by the strengths of their edges, "kamada-kawai" by the
+            number of steps between them, "circle" has one circle, "groups" one for each group.
+            Several models share a layout by their mean strengths.
         ax : matplotlib Axes, optional
             A new figure by default.
         predictability : data frame or mapping, optional
@@ -153,19 +155,21 @@ class GraphMethods(HasModel):
             filled to R2, or to the normalised accuracy of a categorical column.
         **options
             What is drawn: `columns` (only these and the edges between them), `max_edges` (only so
-            many of the heaviest), `minimum` (no edges of a smaller weight).
+            many of the strongest), `minimum` (no edges of a smaller strength).
 
-            How wide lines are: `maximum`, the weight of the widest line; heavier edges are just as
-            wide, and the legend says so.  By default it is the heaviest weight, but not more than
-            three times the heaviest weight outside the heaviest tenth of the edges (or 0.1, if that
-            is more), so that one huge weight does not flatten all others.  `cut`: lighter edges are
-            thin and faint, the others solid.
+            How lines look: `maximum`, the strength of the widest line (by default the largest one);
+            `cut`: edges of a smaller strength are thin and faint (by default, from 20 columns on,
+            all but the strongest two per column; 0 for none); `dashes`, whether negative edges are
+            dashed (by default with up to 40 edges).
 
-            Texts: `labels` (False, or texts by column), `edge_labels` (True for weights, a mapping
-            of (name, name) to text, or a callable of the two names), `legend` (False for none).
+            Texts: `labels` (False, "short" for abbreviations with a key, or texts by column),
+            `edge_labels` (True for signed strengths, a mapping of (name, name) to text, or a
+            callable of the two names), `legend` (False for none).
 
-            Nodes: `groups` (group to columns, or column to group) and `colors` (by group, or by
-            column without groups), `node_size` in points.
+            Nodes: `groups` (group to columns, or column to group), `areas` (False for no areas
+            behind groups), `colors` (by group, or by column without groups), `node_size` in points.
+
+            The whole: `size` ("column" or "page" of a journal) and `theme` ("light" or "dark").
 
         Returns
         -------

@@ -6,8 +6,10 @@ from mixedgm.fitted import Edge
 from mixedgm.html_report.material import Material
 from mixedgm.html_report.plain import Json, number, shown
 from mixedgm.model.kinds import KINDS
-from mixedgm.views.positions import positions
-from mixedgm.views.scale import widest_weight
+from mixedgm.views.appearance import Appearance
+from mixedgm.views.positions import Positions, bends, positions
+from mixedgm.views.room import Room
+from mixedgm.views.scale import drawn_size
 
 __all__ = ["edge_content", "graph_content"]
 
@@ -17,21 +19,32 @@ _MEASURES = {"r2": "R²", "normalised_accuracy": "normalised accuracy"}
 
 def graph_content(material: Material) -> Json:
     """Return the columns with their places, the edges, and what widths mean."""
-    fitted = material.fitted
-    weights = [edge.weight for edge in fitted.edges]
+    fitted, style = material.fitted, Appearance()
+    names = fitted.schema.names
+    room = Room.of(style.texts(names, fitted.schema), rings=bool(material.shares))
+    places = positions(fitted, room=room.boxes())
+    sizes = [drawn_size(edge) for edge in fitted.edges]
+    scale = style.scale(fitted.edges, len(names))
+    clearance = 0.5 * room.node / room.unit + 0.1
+    bent = bends(places, fitted.edges, clearance)
     return {
-        "nodes": _nodes(material),
+        "nodes": _nodes(material, places),
         "kinds": _kinds(material),
-        "edges": [edge_content(material, edge) for edge in fitted.edges],
-        "widest": number(widest_weight(weights)),
-        "heaviest": number(max(weights, default=0.0)),
+        "edges": [
+            {**edge_content(material, edge), **({"bend": number(bend)} if bend else {})}
+            for edge, bend in zip(fitted.edges, bent.tolist(), strict=True)
+        ],
+        "scale": {
+            **{name: number(value) for name, value in scale.look().items()},
+            "keys": scale.keys(sizes),
+        },
+        "heaviest": number(max((edge.weight for edge in fitted.edges), default=0.0)),
         "refitted": fitted.report.refitted,
     }
 
 
-def _nodes(material: Material) -> list[Json]:
+def _nodes(material: Material, places: Positions) -> list[Json]:
     fitted = material.fitted
-    places = positions(fitted, "spring")
     predicted = {node.column: node for node in material.predictability}
     found: list[Json] = []
     for column in fitted.schema.columns:
@@ -83,6 +96,7 @@ def edge_content(material: Material, edge: Edge) -> dict[str, Json]:
         "a": place[edge.source],
         "b": place[edge.target],
         "weight": number(edge.weight),
+        "size": number(drawn_size(edge)),
         "sign": edge.sign or "",
     }
     if edge.partial_correlation is not None:

@@ -9,6 +9,7 @@ from mixedgm.html_report.material import Material
 from mixedgm.html_report.plain import Json, number, numbers
 from mixedgm.model.layout import Floats
 from mixedgm.views.plot_selection import SCORE_LABELS, SCORE_LIMITS
+from mixedgm.views.scale import drawn_size
 from mixedgm.views.text import lam_text
 
 __all__ = ["path_content"]
@@ -25,7 +26,7 @@ def path_content(material: Material) -> Json:
     """Return the path, or None for a model without one.
 
     Every line is a pair (with its moderator and its sign), the step at which it is first seen, and
-    its weights from there on.  With very many pairs only the heaviest are kept.
+    its strengths from there on.  With very many pairs only the strongest are kept.
     """
     fitted = material.fitted
     if fitted.path is None or len(fitted.path) < 2:
@@ -36,7 +37,7 @@ def path_content(material: Material) -> Json:
         for edge in fitted.edges_at(step):
             if _line(edge) not in lines:
                 lines[_line(edge)] = np.zeros(len(steps))
-            lines[_line(edge)][at] = edge.weight
+            lines[_line(edge)][at] = drawn_size(edge)
     order = sorted(lines, key=lambda line: -float(lines[line].max()))
     lams = fitted.path.lams[steps]
     return {
@@ -63,17 +64,17 @@ def _line(edge: Edge) -> Line:
     return edge.source, edge.target, edge.moderator, edge.sign
 
 
-def _line_content(material: Material, line: Line, weights: Floats) -> list[Json]:
+def _line_content(material: Material, line: Line, strengths: Floats) -> list[Json]:
     source, target, moderator, sign = line
     place = material.place
-    first, last = np.flatnonzero(weights)[[0, -1]].tolist()
+    first, last = np.flatnonzero(strengths)[[0, -1]].tolist()
     return [
         place[source],
         place[target],
         -1 if moderator is None else place[moderator],
         sign or "",
         first,
-        numbers(weights[first : last + 1], _DIGITS),
+        numbers(strengths[first : last + 1], _DIGITS),
     ]
 
 

@@ -8,17 +8,21 @@ from dataclasses import dataclass, fields, replace
 from numbers import Real
 from typing import Any, Self
 
-from mixedgm.deprecation import warn_renamed
 from mixedgm.errors import ParameterError, near_matches
 from mixedgm.fitted import Edge, FittedModel
 from mixedgm.parameters import is_integer
 from mixedgm.printable import quoted
 from mixedgm.table.schema import Schema
 from mixedgm.views.canvas import check_options
-from mixedgm.views.colours import GROUP_COLOURS
-from mixedgm.views.scale import Scale, weight_text, widest_weight
+from mixedgm.views.colours import GROUP_COLOURS, THEMES, Theme
+from mixedgm.views.room import abbreviated, shown_name
+from mixedgm.views.scale import Scale, automatic_cut, drawn_size, size_text
 
 __all__ = ["Appearance", "EdgeLabels", "known_columns"]
+
+_MINUS = "\N{MINUS SIGN}"
+_MOST_DASHED = 40
+"""Edges up to which negative ones are dashed; among more, dashes only add noise."""
 
 EdgeLabels = bool | Mapping[tuple[str, str], str] | Callable[[str, str], str | None]
 
@@ -28,7 +32,7 @@ class Appearance:
     """What pictures of networks have in common: the options of `MixedGraphicalModel.plot`."""
 
     columns: Sequence[str] | None = None
-    labels: bool | Mapping[str, str] = True
+    labels: bool | str | Mapping[str, str] = True
     edge_labels: EdgeLabels = False
     max_edges: int | None = None
     minimum: float = 0.0
@@ -37,17 +41,16 @@ class Appearance:
     groups: Mapping[Any, Any] | None = None
     colors: Mapping[Any, Any] | Sequence[Any] | None = None
     node_size: float | None = None
+    areas: bool = True
+    dashes: bool | None = None
+    theme: str = "light"
 
     @classmethod
     def of(cls, options: Mapping[str, Any], others: Sequence[str] = (), name: str = "plot") -> Self:
         """Check the names and values of options; `others` are further ones that the picture has."""
-        given = dict(options)
-        if "heaviest" in given:
-            warn_renamed("heaviest", "maximum")
-            given.setdefault("maximum", given.pop("heaviest"))
         known = [field.name for field in fields(cls)]
-        check_options(name, given, [*others, *known])
-        made = cls(**given)
+        check_options(name, options, [*others, *known])
+        made = cls(**options)
         made._check()
         return made
 
@@ -55,14 +58,21 @@ class Appearance:
         most = self.max_edges
         if most is not None and not is_integer(most, 0):
             raise ParameterError.must_be("max_edges", "an integer of at least 0, or None", most)
-        if not _number(self.minimum) or self.minimum < 0.0:
-            raise ParameterError.must_be("minimum", "a number of at least 0", self.minimum)
-        for name in ("cut", "maximum", "node_size"):
+        for name in ("minimum", "cut"):
             value = getattr(self, name)
-            if value is not None and not (_number(value) and value > 0.0):
-                raise ParameterError.must_be(name, "a number in (0, inf)", value)
+            if value is not None and not (_number(value) and 0.0 <= value <= 1.0):
+                raise ParameterError.must_be(name, "a number in [0, 1]", value)
+        if self.maximum is not None and not (_number(self.maximum) and 0.0 < self.maximum <= 1.0):
+            raise ParameterError.must_be("maximum", "a number in (0, 1]", self.maximum)
+        if self.node_size is not None and not (_number(self.node_size) and self.node_size > 0.0):
+            raise ParameterError.must_be("node_size", "a number in (0, inf)", self.node_size)
+        if self.theme not in THEMES:
+            raise ParameterError.must_be("theme", "'light' or 'dark'", self.theme)
+        if isinstance(self.labels, str) and self.labels != "short":
+            wanted = "True, False, 'short' or a mapping of column to text"
+            raise ParameterError.must_be("labels", wanted, self.labels)
         bounds = [(n, getattr(self, n)) for n in ("minimum", "cut", "maximum")]
-        stated = [(name, value) for name, value in bounds if value is not None]
+        stated = [(name, value) for name, value in bounds if value]
         for (low, small), (high, large) in zip(stated, stated[1:], strict=False):
             if small > large:
                 raise ParameterError(
@@ -79,29 +89,53 @@ class Appearance:
         return tuple(name for name in schema.names if name in wanted)
 
     def edges(self, fitted: FittedModel) -> tuple[Edge, ...]:
-        """Return the edges that are drawn, heaviest first."""
+        """Return the edges that are drawn, strongest first."""
         edges = fitted.edges
         if self.columns is not None or self.minimum > 0.0:
             names = set(self.names(fitted.schema))
             edges = tuple(
                 edge
                 for edge in edges
-                if edge.weight >= self.minimum and edge.source in names and edge.target in names
+                if drawn_size(edge) >= self.minimum
+                and edge.source in names
+                and edge.target in names
             )
         return edges[: self.max_edges]
 
     def n_hidden(self, fitted: FittedModel) -> int:
-        """Return how many edges between the columns are too light to be drawn."""
+        """Return how many edges between the columns are too weak to be drawn."""
         every = replace(self, max_edges=None, minimum=0.0)
         return len(every.edges(fitted)) - len(self.edges(fitted))
 
-    def scale(self, edges: Sequence[Edge]) -> Scale:
-        """Return what the widths of these edges mean."""
-        weights = [edge.weight for edge in edges]
-        maximum = widest_weight(weights) if self.maximum is None else float(self.maximum)
-        if self.cut is not None:
-            maximum = max(maximum, self.cut)
-        return Scale(maximum, max(weights, default=maximum), self.cut)
+    @property
+    def colours(self) -> Theme:
+        """The colours of the theme."""
+        return THEMES[self.theme]
+
+    def dashed(self, n_edges: int) -> bool:
+        """Return whether negative edges are dashed in a picture of so many edges."""
+        return n_edges <= _MOST_DASHED if self.dashes is None else self.dashes
+
+    def scale(self, edges: Sequence[Edge], n_columns: int) -> Scale:
+        """Return what the widths of these edges mean in a picture of so many columns."""
+        sizes = [drawn_size(edge) for edge in edges]
+        cut = automatic_cut(sizes, n_columns) if self.cut is None else self.cut or None
+        largest = max(sizes, default=1.0) if self.maximum is None else float(self.maximum)
+        return Scale(max(largest, cut or 0.0), cut)
+
+    def texts(self, names: Sequence[str], schema: Schema) -> dict[str, str]:
+        """Return what is written at every column; nothing without labels."""
+        if self.labels is False:
+            return dict.fromkeys(names, "")
+        if self.labels == "short":
+            return abbreviated(names)
+        given = self.labels if isinstance(self.labels, Mapping) else {}
+        for name in given:
+            schema.node_index(name)
+        return {
+            name: shown_name(str(given[name]), 60) if name in given else shown_name(name)
+            for name in names
+        }
 
     def edge_texts(self, edges: Sequence[Edge], schema: Schema) -> dict[tuple[str, str], str]:
         """Return what is written on which edges; nothing on the others."""
@@ -119,7 +153,7 @@ class Appearance:
             if pair in texts or pair[::-1] in texts:
                 continue
             if labels is True:
-                text: Any = weight_text(edge.weight)
+                text: Any = _MINUS * (edge.sign == "-") + size_text(drawn_size(edge))
             else:
                 text = labels(*pair) if callable(labels) else by_pair.get(frozenset(pair))
             texts[pair] = "" if text is None else str(text)

@@ -1,192 +1,96 @@
-"""Nodes and edges already drawn in -> labels beside nodes and on lines, kept clear of the rest."""
+"""Nodes and lines already placed in -> names beside nodes and texts on lines, clear of the rest."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mixedgm.model.layout import Floats
-from mixedgm.views.canvas import INK, label, pixel_in_points
-from mixedgm.views.positions import Positions
+from mixedgm.views.canvas import label, pixel_in_points
+from mixedgm.views.room import GAP
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.font_manager import FontProperties
     from matplotlib.text import Annotation
 
-__all__ = ["Lines", "NodeLabels", "label_edges"]
+__all__ = ["Obstacles", "draw_name", "label_edges", "name_places", "text_halves"]
 
-_TURNS = 16  # directions in which a label can stand from its node
+_TURNS = 16  # directions in which a name can stand from its node
 _PREFERRED = {(0, -1): 0.0, (0, 1): 0.1, (1, 0): 0.15, (-1, 0): 0.2}
 """Below, above, right, left; all others come after these."""
 _ELSE = 0.3
-_GAP = 1.5  # points between a node and its label
-_NEAR = np.array([0.0, 3.0])  # points that a label may stand farther away, as if it touched
-_FAR = np.array([0.0, 3.0, 10.0, 18.0, 28.0, 40.0, 56.0, 76.0])
-_PAD = 1.0  # points between a label and a line
 _ROUNDS = 4
-_LEADER = "#B5B5B5"
-# Where on its line a label may stand, best first.
-_ALONG = np.array([0.5, 0.43, 0.57, 0.36, 0.64, 0.29, 0.71, 0.22, 0.78])
-_BOX = {"boxstyle": "square,pad=0.12", "facecolor": "white", "edgecolor": "none", "alpha": 0.85}
-
-
-class Lines(NamedTuple):
-    """Ends (m, 2, 2) of what is drawn as lines, in data coordinates, and half widths in points."""
-
-    ends: Floats
-    half_widths: Floats
-
-
-class NodeLabels:
-    """The names of nodes, which find a place beside them where nothing else is drawn.
-
-    Nodes (n, 2) are in data coordinates; `radius` is half the width of a node and `size` that of
-    the font, in points. An empty text is left out.
-    """
-
-    def __init__(
-        self, ax: Axes, places: Floats, texts: Sequence[str], radius: float, size: float
-    ) -> None:
-        self.ax, self.places, self.radius = ax, places, radius
-        self.shown = [at for at, text in enumerate(texts) if text]
-        self.notes = [_note(ax, texts[at], places[at], size, zorder=4) for at in self.shown]
-        boxes = [note.get_window_extent() for note in self.notes]
-        sizes = [(box.width, box.height) for box in boxes]
-        self.halves = np.array(sizes).reshape(-1, 2) * pixel_in_points(ax) / 2.0
-
-    def place(self, lines: Lines, *, far: bool) -> float:
-        """Put every label where it is clear of nodes, lines, the others and the border.
-
-        `far` labels may stand away from their nodes, with a thin line that leads there.  Returns
-        how many labels are not clear, which get the least bad place, plus a little for every edge
-        that leading lines cross.  The axes have their limits set.
-        """
-        if not self.notes:
-            return 0.0
-        self.ax.apply_aspect()
-        scene = _Scene.of(self, lines, _FAR if far else _NEAR)
-        chosen, wrong = scene.chosen()
-        for note, offset in zip(self.notes, scene.offsets[range(len(chosen)), chosen], strict=True):
-            note.set_position((float(offset[0]), float(offset[1])))
-        self._leads = [
-            scene.leaders[at, side] for at, side in enumerate(chosen) if scene.away[side]
-        ]
-        self._hidden = wrong
-        return float(wrong.sum()) + 1e-3 * float(scene.crossed[range(len(chosen)), chosen].sum())
-
-    def finish(self) -> list[Annotation]:
-        """Draw lines to labels that stand away, and boxes behind those that are not clear."""
-        from matplotlib.collections import LineCollection
-
-        if not self.notes:
-            return []
-        pixels = np.array(self._leads).reshape(-1, 2) / pixel_in_points(self.ax)
-        ends = self.ax.transData.inverted().transform(pixels).reshape(-1, 2, 2)
-        if len(ends):
-            leaders = LineCollection(list(ends), linewidths=0.5, colors=[_LEADER], zorder=0.5)
-            leaders.set_gid("leaders")
-            self.ax.add_collection(leaders, autolim=False)
-        for note, hidden in zip(self.notes, self._hidden, strict=True):
-            if hidden:  # lines pass behind it
-                note.set_bbox({**_BOX, "alpha": 1.0})
-        return self.notes
-
-
-@dataclass
-class _Scene:
-    """All places that labels can take, in points, and what each of them would meet."""
-
-    offsets: Floats  # (labels, places, 2) from the node
-    centres: Floats
-    halves: Floats  # (labels, 2)
-    leaders: Floats  # (labels, places, 2, 2) lines to those that stand away
-    away: NDArray[np.bool_]  # (places,)
-    fixed: Floats  # (labels, places) what does not move, and a preferred order
-    crossed: Floats  # (labels, places) edges that lines to labels cross
-
-    @classmethod
-    def of(cls, labels: NodeLabels, lines: Lines, extra: Floats) -> _Scene:
-        ax, shown, halves = labels.ax, labels.shown, labels.halves
-        scale = pixel_in_points(ax)
-        nodes = ax.transData.transform(labels.places) * scale
-        ends = ax.transData.transform(lines.ends.reshape(-1, 2)).reshape(-1, 2, 2) * scale
-        frame = np.array(ax.bbox.extents).reshape(2, 2) * scale
-        units, order = _directions()
-        # From the middle of a node until the box of the label no longer meets its square.
-        reach = halves[:, None] + labels.radius + _GAP
-        with np.errstate(divide="ignore"):
-            least = np.min(reach / np.abs(units)[None], axis=2)
-        length = least[:, :, None] + extra[None, None]
-        offsets = (units[None, :, None] * length[..., None]).reshape(len(shown), -1, 2)
-        own = nodes[shown][:, None]
-        centres = own + offsets
-        inside = np.clip(own, centres - halves[:, None], centres + halves[:, None])
-        leaders = np.stack([np.broadcast_to(own, inside.shape), inside], axis=2)
-        cost = (order[:, None] + 0.02 * extra[None]).reshape(-1)
-        outward = (nodes - nodes.mean(axis=0))[shown]
-        outward = outward / max(float(np.linalg.norm(outward, axis=1).max()), 1e-9)
-        towards = (-0.4 * outward @ units.T)[:, :, None] + np.zeros(len(extra))
-        away = np.tile(extra >= _FAR[2], len(units))
-        fixed = cost[None] + towards.reshape(len(shown), -1)
-        led = np.zeros_like(fixed)
-        middle, room = frame.mean(axis=0), np.ptp(frame, axis=0) / 2.0
-        for at, half in enumerate(halves):
-            beyond = np.abs(centres[at] - middle) + half - room
-            fixed[at] += _WRONG * (beyond > 0.5).any(axis=1)
-            met = np.all(np.abs(nodes[None] - centres[at][:, None]) < half + labels.radius, axis=2)
-            crossed = _crossed(centres[at], half + _PAD, ends, lines.half_widths)
-            fixed[at] += _WRONG * (2.0 * met.sum(axis=1) + crossed.sum(axis=1))
-            others = ends[~np.all(np.isclose(ends, own[at]), axis=2).any(axis=1)]
-            led[at] = away * _intersect(leaders[at], others).sum(axis=1)
-        return cls(offsets, centres, halves, leaders, away, fixed + 2.0 * led, led)
-
-    def chosen(self) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-        """Return the place of every label, and whether it meets something there.
-
-        Labels with the fewest clear places choose first; then all choose again, given the others.
-        """
-        sides = self.fixed.argmin(axis=1)
-        free = (self.fixed < _WRONG / 2.0).sum(axis=1)
-        placed = np.zeros(len(sides), dtype=bool)
-        for _ in range(_ROUNDS):
-            before = sides.copy()
-            for at in np.argsort(free, kind="stable").tolist():
-                total = self.fixed[at] + _WRONG * self._met(at, sides, placed)
-                sides[at], placed[at] = total.argmin(), True
-            if np.array_equal(before, sides):
-                break
-        cost = [
-            self.fixed[at, sides[at]] + _WRONG * self._met(at, sides, placed)[sides[at]]
-            for at in range(len(sides))
-        ]
-        return sides, np.array(cost) > _WRONG / 2.0
-
-    def _met(self, at: int, sides: NDArray[np.intp], placed: NDArray[np.bool_]) -> Floats:
-        """(places,) how many other labels, or lines to them, each place of a label would meet."""
-        others = np.flatnonzero(placed)
-        others = others[others != at]
-        if not len(others):
-            return np.zeros(len(self.away))
-        there, halves = self.centres[others, sides[others]], self.halves[others]
-        gap = np.abs(there[None] - self.centres[at][:, None]) - (halves + self.halves[at])
-        met: Floats = np.all(gap < _PAD, axis=2).sum(axis=1).astype(np.float64)
-        led = others[self.away[sides[others]]]
-        if len(led):
-            lines = self.leaders[led, sides[led]]
-            crossed = _crossed(self.centres[at], self.halves[at] + _PAD, lines, np.zeros(len(led)))
-            met += crossed.sum(axis=1)
-        away = np.flatnonzero(self.away)
-        leaders = self.leaders[at, away]
-        met[away] += _crossed(there, halves + _PAD, leaders, np.zeros(len(away))).sum(axis=0)
-        return met
-
-
 _WRONG = 100.0
-"""Cost of a label that meets something: more than any preference."""
+"""Cost of a name that meets something: more than any preference."""
+_FARTHER = 1.5  # points by which a name is nearer to its own node than to any other
+_HALO = 2.2  # points
+_BASELINE = -0.36  # from the middle of a line of text, in sizes of the font
+# Where on its line a text may stand, best first.
+_ALONG = np.array([0.5, 0.43, 0.57, 0.36, 0.64, 0.29, 0.71, 0.22, 0.78])
+
+
+class Obstacles(NamedTuple):
+    """What names keep clear of, in points."""
+
+    nodes: Floats
+    """(n, 2) centres of all nodes, which names never touch."""
+    radius: float
+    lines: Floats
+    """(m, 2, 2) ends of straight pieces of lines, which names cross where they must."""
+    half_widths: Floats
+    solid: Floats
+    """(m,) how much is lost where a name crosses a line, from 0 to 1."""
+    frame: Floats
+    """(2, 2) lower left and upper right corner of the picture."""
+
+
+def name_places(
+    own: NDArray[np.intp], halves: Floats, obstacles: Obstacles
+) -> tuple[Floats, NDArray[np.bool_]]:
+    """Return where names stand from their nodes, in points, and which of them are not clear.
+
+    A name touches no node and no other name, is nearer to its own node than to any other, and
+    crosses as few lines as it can, faint ones first.
+
+    Parameters
+    ----------
+    own : ndarray (k,)
+        The node of every name.
+    halves : ndarray (k, 2)
+        Half the width and height of every name in points.
+    obstacles : Obstacles
+        Nodes, lines and the border.
+    """
+    if not len(own):
+        return np.zeros((0, 2)), np.zeros(0, dtype=bool)
+    nodes, radius = obstacles.nodes, obstacles.radius
+    units, order = _directions()
+    # From the middle of a node until the box of the name no longer meets its square.
+    with np.errstate(divide="ignore"):
+        reach = np.min((halves[:, None] + radius + GAP) / np.abs(units)[None], axis=2)
+    offsets = units[None] * reach[..., None]
+    centres = nodes[own][:, None] + offsets
+    middle, room = obstacles.frame.mean(axis=0), np.ptp(obstacles.frame, axis=0) / 2.0
+    outward = nodes[own] - nodes.mean(axis=0)
+    outward = outward / max(float(np.linalg.norm(outward, axis=1).max()), 1e-9)
+    taste = order[None] - 0.4 * outward @ units.T
+    wrong = np.zeros_like(taste)
+    for at, half in enumerate(halves):
+        beyond = (np.abs(centres[at] - middle) + half - room > 0.5).any(axis=1)
+        away = _from_box(nodes[None], centres[at][:, None], half) - radius
+        foreign = np.delete(away, own[at], axis=1).min(axis=1, initial=np.inf)
+        near = foreign < np.maximum(away[:, own[at]], 0.0) + _FARTHER
+        crossed = _crossed(centres[at], half, obstacles.lines, obstacles.half_widths)
+        wrong[at] = beyond + 2.0 * near
+        taste[at] += crossed @ obstacles.solid
+    sides = _chosen(centres, halves, wrong, taste)
+    met = [_met(at, centres, halves, sides)[side] for at, side in enumerate(sides)]
+    every = np.arange(len(own))
+    return offsets[every, sides], wrong[every, sides] + np.array(met) > 0.0
 
 
 def _directions() -> tuple[Floats, Floats]:
@@ -197,6 +101,37 @@ def _directions() -> tuple[Floats, Floats]:
         _PREFERRED.get((int(x), int(y)), _ELSE) if abs(x * y) < 1e-9 else _ELSE for x, y in units
     ]
     return units, np.array(order)
+
+
+def _chosen(centres: Floats, halves: Floats, wrong: Floats, taste: Floats) -> NDArray[np.intp]:
+    """Return the side of every name; those with the fewest clear sides choose first.
+
+    Then all choose again, given the others.
+    """
+    sides = np.full(len(wrong), -1)
+    free = (wrong == 0.0).sum(axis=1)
+    for _ in range(_ROUNDS):
+        before = sides.copy()
+        for at in np.argsort(free, kind="stable").tolist():
+            faults = wrong[at] + _met(at, centres, halves, sides)
+            sides[at] = (_WRONG * faults + np.minimum(taste[at], _WRONG)).argmin()
+        if np.array_equal(before, sides):
+            break
+    return sides
+
+
+def _met(at: int, centres: Floats, halves: Floats, sides: NDArray[np.intp]) -> Floats:
+    """(sides,) how many other names each side of a name would meet."""
+    others = np.flatnonzero(sides >= 0)
+    others = others[others != at]
+    gap = np.abs(centres[others, sides[others]][None] - centres[at][:, None])
+    met: Floats = np.all(gap < halves[others] + halves[at] + 1.0, axis=2).sum(axis=1)
+    return met.astype(np.float64)
+
+
+def _from_box(points: Floats, centres: Floats, half: Floats) -> Floats:
+    """Return the distance of points from boxes, 0 inside."""
+    return np.asarray(np.linalg.norm(np.maximum(np.abs(points - centres) - half, 0.0), axis=2))
 
 
 def _crossed(centres: Floats, half: Floats, ends: Floats, widths: Floats) -> NDArray[np.bool_]:
@@ -215,79 +150,141 @@ def _crossed(centres: Floats, half: Floats, ends: Floats, widths: Floats) -> NDA
     return np.asarray(enters <= leaves)
 
 
-def _intersect(first: Floats, second: Floats) -> NDArray[np.bool_]:
-    """(n, m) whether lines (n, 2, 2) and (m, 2, 2) cross."""
-    a, b = first[:, None, 0], first[:, None, 1]
-    c, d = second[None, :, 0], second[None, :, 1]
-
-    def left(p: Floats, q: Floats, r: Floats) -> NDArray[np.bool_]:
-        u, v = q - p, r - p
-        return np.asarray(u[..., 0] * v[..., 1] > u[..., 1] * v[..., 0])
-
-    return np.asarray((left(a, b, c) != left(a, b, d)) & (left(c, d, a) != left(c, d, b)))
+# -- drawing ---------------------------------------------------------------------------------------
 
 
-def _note(ax: Axes, text: str, spot: Floats, size: float, **look: Any) -> Annotation:
-    return ax.annotate(
+def text_halves(ax: Axes, texts: Sequence[str], size: float) -> Floats:
+    """(n, 2) half the width and height of texts in points."""
+    from matplotlib.font_manager import FontProperties
+
+    font = FontProperties(size=size)
+    tall = 0.62 * size
+    wide = [np.ptp(_outline(text, font).vertices[:, 0]) for text in texts]
+    return np.array([(each / 2.0 + 0.5, tall) for each in wide]).reshape(-1, 2)
+
+
+def _outline(text: str, font: FontProperties) -> Any:
+    from matplotlib.path import Path
+    from matplotlib.textpath import TextPath
+
+    outline = TextPath((0.0, 0.0), text, prop=font)
+    return outline if len(outline.vertices) else Path([(0.0, 0.0)])  # nothing but spaces
+
+
+def draw_name(
+    ax: Axes, text: str, spot: Floats, offset: Floats, size: float, *, ink: str, halo: str | None
+) -> Annotation:
+    """Write a name at an offset in points; a halo lets it stand out from lines behind it.
+
+    The halo is an outline below the text, so that the text stays text in an SVG or PDF.
+    """
+    note = ax.annotate(
         text,
         (float(spot[0]), float(spot[1])),
-        xytext=(0.0, 0.0),
+        xytext=(float(offset[0]), float(offset[1]) + _BASELINE * size),
         textcoords="offset points",
         ha="center",
-        va="center",
+        va="baseline",
         fontsize=size,
-        color=INK,
-        **look,
+        color=ink,
+        zorder=4,
     )
+    if halo is not None:
+        _draw_halo(ax, text, spot, offset, size, halo)
+    return note
 
 
-def _sampled(ax: Axes, edges: Floats) -> Floats:
-    """Return pixels along the edges."""
-    along = np.linspace(0.0, 1.0, 40)[None, :, None]
-    points = edges[:, :1] * (1.0 - along) + edges[:, 1:] * along
-    return np.asarray(ax.transData.transform(points.reshape(-1, 2)))
+def _draw_halo(ax: Axes, text: str, spot: Floats, offset: Floats, size: float, colour: str) -> None:
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.patches import PathPatch
+    from matplotlib.transforms import Affine2D, ScaledTranslation
+
+    figure: Any = ax.get_figure(root=True)
+    outline = _outline(text, FontProperties(size=size))
+    across = outline.vertices[:, 0]
+    left = float(offset[0]) - (across.min() + across.max()) / 2.0
+    low = float(offset[1]) + _BASELINE * size
+    data: Any = ax.transData
+    place = (
+        Affine2D().translate(left, low).scale(1.0 / 72.0)
+        + figure.dpi_scale_trans
+        + ScaledTranslation(float(spot[0]), float(spot[1]), data)
+    )
+    patch = PathPatch(
+        outline,
+        transform=place,
+        facecolor=colour,
+        edgecolor=colour,
+        linewidth=2.0 * _HALO,
+        joinstyle="round",
+        alpha=0.85,
+        zorder=3.8,
+        gid="halo",
+    )
+    ax.add_artist(patch)
 
 
 def label_edges(
     ax: Axes,
-    places: Positions,
-    texts: Mapping[tuple[str, str], str],
-    *,
-    names: Sequence[Annotation],
+    texts: Mapping[int, str],
+    lines: Sequence[Floats],
+    nodes: Floats,
     radius: float,
+    names: Sequence[Annotation],
+    *,
     size: float,
+    ink: str,
+    surface: str,
 ) -> list[Annotation]:
     """Write texts on the lines of edges; the first ones choose their places first.
 
-    `names` are the labels of the nodes, to keep clear of; `radius` is half the width of a node and
-    `size` that of the font, in points. The axes have their limits set.
+    `texts` are by the position of the edge, `lines` the points of every edge in data coordinates.
+    `names` are the labels of the nodes, to keep clear of; `radius` is half the width of a node in
+    points. The axes have their limits set.
     """
     if not texts:
         return []
-    ends = np.array([(places[a], places[b]) for a, b in texts])
-    spots = ends[:, :1] + _ALONG[None, :, None] * (ends[:, 1:] - ends[:, :1])
-    look = {"zorder": 3.5, "bbox": _BOX, "gid": "edge label"}
-    notes = [
-        _note(ax, label(text), spot[0], size, **look)
-        for text, spot in zip(texts.values(), spots, strict=True)
-    ]
-    ax.apply_aspect()
     scale = pixel_in_points(ax)
-    nodes = ax.transData.transform(list(places.values())) * scale
+    along = [np.array([_along(lines[at], share) for share in _ALONG]) for at in texts]
+    every = np.linspace(0.0, 1.0, 40)
+    drawn = np.concatenate([[_along(lines[at], share) for share in every] for at in texts])
+    drawn = ax.transData.transform(drawn) * scale
+    places = ax.transData.transform(nodes) * scale
     centres, halves = _boxes(names, scale)
-    lines = _sampled(ax, ends) * scale
-    for note, spot in zip(notes, spots, strict=True):
+    box = {"boxstyle": "square,pad=0.12", "facecolor": surface, "edgecolor": "none", "alpha": 0.85}
+    notes = []
+    for text, spots in zip(texts.values(), along, strict=True):
+        note = ax.annotate(
+            label(text),
+            tuple(spots[0]),
+            xytext=(0.0, 0.0),
+            textcoords="offset points",
+            ha="center",
+            va="center",
+            fontsize=size,
+            color=ink,
+            zorder=3.5,
+            bbox=box,
+            gid="edge label",
+        )
         half = _boxes([note], scale)[1][0]
-        here = ax.transData.transform(spot) * scale
+        here = ax.transData.transform(spots) * scale
         cost = 0.02 * np.arange(len(_ALONG))
-        cost += 10.0 * _meets(here, nodes, half + radius).sum(axis=1)
+        cost += 10.0 * _meets(here, places, half + radius).sum(axis=1)
         cost += 6.0 * _meets(here, centres, halves + half).sum(axis=1)
-        cost += 0.1 * _meets(here, lines, half).sum(axis=1)
+        cost += 0.1 * _meets(here, drawn, half).sum(axis=1)
         at = int(cost.argmin())
-        note.set_position((0.0, 0.0))
-        note.xy = (float(spot[at, 0]), float(spot[at, 1]))
+        note.xy = (float(spots[at, 0]), float(spots[at, 1]))
         centres, halves = np.vstack([centres, here[at]]), np.vstack([halves, half])
+        notes.append(note)
     return notes
+
+
+def _along(line: Floats, share: float) -> Floats:
+    """Return the point at a share of the way along the points of a line."""
+    at = share * (len(line) - 1)
+    first = min(int(at), len(line) - 2)
+    return np.asarray(line[first] + (at - first) * (line[first + 1] - line[first]))
 
 
 def _boxes(notes: Sequence[Any], scale: float) -> tuple[Floats, Floats]:

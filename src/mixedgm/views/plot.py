@@ -3,43 +3,45 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from mixedgm.errors import ParameterError
 from mixedgm.fitted import Edge, FittedModel
 from mixedgm.model.kinds import KINDS, Kind
 from mixedgm.model.layout import Floats
 from mixedgm.views.appearance import Appearance
-from mixedgm.views.canvas import INK, axes, label, pixel_in_points, require_matplotlib, save_figure
-from mixedgm.views.colours import SIGN_COLOURS, SIGN_NAMES
-from mixedgm.views.labels import Lines, NodeLabels, label_edges
-from mixedgm.views.positions import LayoutArg, Positions, height_to_width, positions
-from mixedgm.views.scale import Scale
+from mixedgm.views.areas import AREA_PAD, draw_areas
+from mixedgm.views.canvas import axes, label, pixel_in_points, require_matplotlib, save_figure
+from mixedgm.views.colours import SIGN_NAMES, mixed
+from mixedgm.views.labels import Obstacles, draw_name, label_edges, name_places, text_halves
+from mixedgm.views.positions import LayoutArg, Positions, bends, positions
+from mixedgm.views.room import Room, text_ems
+from mixedgm.views.scale import Scale, drawn_size, size_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.path import Path
 
-__all__ = ["NetworkDrawing", "legend_keys", "legend_rows", "plot_network"]
+__all__ = ["NetworkDrawing", "legend_columns", "legend_keys", "place_nodes", "plot_network"]
 
-_DASHES: dict[str | None, Any] = {"+": "solid", "-": (0, (4.0, 1.6)), None: "solid"}
+_WIDTHS = {"column": 3.5, "page": 7.2}
+"""Inches of a column and of a page of most journals."""
+_NEGATIVE = (0, (4.0, 1.6))
+_UNDETERMINED = (0, (0.7, 0.9))
 _MODERATED = (0, (1.0, 1.6))
-_NO_GROUP = "#EEEEEE"
-_KEYS_IN_A_ROW = 6
-_RING_COLOUR = "#4A4A4A"
-_EMPTY = "#DEDEDE"
 _HEAD_LENGTH, _HEAD_WIDTH = 0.6, 0.32
-_ATTEMPTS = [
-    *((growth, False) for growth in (1.0, 1.15, 1.3)),
-    *((growth, True) for growth in (1.0, 1.2, 1.4, 1.6)),
-]
-"""How much larger a picture may become, and whether labels may stand away from their nodes, until
-no label meets a line."""
-_ATTEMPTS_IN_GIVEN_AXES = [(1.0, False), (1.0, True)]
-_INNER, _RING_WIDTH = 1.33, 1.7
+_INNER, _RING_WIDTH = 1.16, 1.5
 """Diameters of the ring in widths of the node; corners of nodes stay inside."""
+_POINTS = np.linspace(0.0, 1.0, 17)[:, None]
+_FITS = 6
+"""Times that a layout is made anew for a picture of a given width."""
+_GROWTH = (1.0, 1.15, 1.3, 1.5, 1.75)
+"""How much larger a picture may become until every name is clear."""
 
 
 class NetworkDrawing(NamedTuple):
@@ -65,8 +67,9 @@ class NetworkDrawing(NamedTuple):
 def plot_network(
     fitted: FittedModel,
     *,
-    layout: LayoutArg | NetworkDrawing = "spring",
+    layout: LayoutArg | NetworkDrawing | Sequence[Any] = "spring",
     ax: Axes | None = None,
+    size: str | None = None,
     legend: bool = True,
     rings: Mapping[str, float] | None = None,
     **options: Any,
@@ -79,68 +82,80 @@ def plot_network(
 
     Notes
     -----
-    Width is the edge's weight. Positive edges are blue, negative ones vermilion and dashed; grey
-    edges have no sign, because an end is categorical with three or more levels, or a hurdle column
-    with one sign for whether and another for how much. Covariates are white, and arrows lead
-    from them to what they predict. A dotted line on top of an edge, or in its place, means that the
-    edge varies with a moderator; its width is the weight of that deviation.
+    Lines are wider and more solid the stronger the edge. Positive edges are blue, negative ones
+    vermilion. Green edges have no single sign, because an end is categorical with three or more
+    levels, or a hurdle column with one sign for whether and another for how much. The data do not
+    determine the size of dotted edges. Covariates are white, and arrows lead from them to what they
+    predict. Dark dots on top of an edge, or in its place, mean that it varies with a moderator.
     """
     require_matplotlib()
-    style = Appearance.of(options, ("layout", "ax", "predictability", "legend"))
+    style = Appearance.of(options, ("layout", "ax", "size", "predictability", "legend"))
+    _check_size(size, ax)
+    names = style.names(fitted.schema)
     edges = style.edges(fitted)
-    scale = style.scale(edges)
+    written = style.edge_texts(edges, fitted.schema)
+    style.node_colours(fitted.schema)  # what is wrong is said before anything is drawn
+    rings = {name: share for name, share in (rings or {}).items() if name in names}
+    texts = style.texts(names, fitted.schema)
+    room = Room.of(texts, rings=bool(rings), node=style.node_size)
+    places = place_nodes([fitted], layout, style, room)
+    keys = legend_keys([fitted], style, rings=bool(rings)) if legend and names else []
+    notes = _abbreviations(texts) if legend and style.labels == "short" else []
+    around = AREA_PAD + room.font if style.areas and style.groups else 0.0
+    sheet = _Sheet(ax, size, places, room, keys, notes, around)
+    fitting = partial(Room.of, texts, rings=bool(rings), node=style.node_size, smallest=6.0)
+    if size is not None and isinstance(layout, str):
+        # Type keeps its size in a small picture, so that names need more room there.
+        for _ in range(_FITS):
+            room = Room.of(
+                texts, sheet.point, rings=bool(rings), node=style.node_size, smallest=6.0
+            )
+            places = place_nodes([fitted], layout, style, room)
+            sheet.take(places, room)
+            if sheet.point > 0.98 * room.unit:
+                break
+    elif ax is not None or size is not None:
+        room = fitting(sheet.unit)
+        sheet.take(places, room)
+    picture = _Picture.of(sheet, fitted, edges, style, bool(rings))
+    offsets = picture.place_names()
+    picture.draw(offsets, rings, written)
+    return NetworkDrawing(sheet.ax, places)
+
+
+def place_nodes(
+    fitted: Sequence[FittedModel], layout: Any, style: Appearance, room: Room | None = None
+) -> Positions:
+    """Return the places of the columns that are drawn, for any layout that `plot` takes."""
+    schema = fitted[0].schema
+    names = style.names(schema)
     if isinstance(layout, NetworkDrawing):
         layout = layout.positions
-    places = positions(fitted, layout, style.names(fitted.schema))
-    rings = {name: share for name, share in (rings or {}).items() if name in places}
-    usual = float(np.clip(75.0 / np.sqrt(max(len(places), 1)), 8.0, 22.0))
-    node_size = style.node_size or usual * (0.75 if rings else 1.0)
-    reach = node_size * _RING_WIDTH if rings else node_size
-    texts = _texts(list(places), fitted, style.labels)
-    edge_texts = style.edge_texts(edges, fitted.schema)
-    classes = _node_classes(fitted, places, style)
-    keys = legend_keys([fitted], style, rings=bool(rings)) if legend and places else []
-    longest = max(map(len, texts), default=0)
-    size = float(np.clip(32.0 / max(len(places), 1) ** 0.37, 7.0, 11.0))
-    size = max(7.0, size * float(np.clip(16.0 / max(longest, 1), 0.75, 1.0)))
-    widest = longest * 0.5 * size
-    margin = np.array([widest + reach, 2.0 * size + reach])
-    below = 0.1 + (0.2 * max(legend_rows(keys), 2) + 0.1 * bool(rings)) * bool(legend)
-    sheet = _Sheet(ax, places, margin, below)
-    ax = sheet.ax
-    ax.set_axis_off()
-    ax.set_aspect("equal")
-    points = np.array(list(places.values())).reshape(-1, 2)
-    names = NodeLabels(ax, points, texts, reach / 2.0, size)
-    _make_room(sheet, names, lambda: _obstacles(places, edges, scale, ax, reach / 2.0))
-    _draw_edges(ax, places, edges, scale)
-    _draw_heads(ax, places, edges, scale, reach / 2.0)
-    _draw_rings(ax, places, rings, node_size)
-    _draw_nodes(ax, classes, places, node_size)
-    notes = names.finish()
-    label_edges(ax, places, edge_texts, names=notes, radius=reach / 2.0, size=0.85 * size)
-    if keys:
-        _draw_legend(ax, keys)
-    return NetworkDrawing(ax, places)
+    elif isinstance(layout, Sequence) and not isinstance(layout, str):
+        fitted = [_model_of(model) for model in layout]
+        layout = "spring"
+    if room is None:
+        room = Room.of(style.texts(names, schema))
+    groups = style.group_of_columns(schema)
+    return positions(fitted, layout, names, groups=groups, room=room.boxes())
 
 
-def _make_room(sheet: _Sheet, names: NodeLabels, lines: Callable[[], Lines]) -> None:
-    """Let the picture grow, and labels stand away from their nodes, until no label is in the way.
+def _model_of(model: Any) -> FittedModel:
+    fitted = getattr(model, "fitted_", model)
+    if not isinstance(fitted, FittedModel):
+        raise ParameterError.must_be("layout", "a list of fitted models", model)
+    return fitted
 
-    Where that is not enough, the best attempt counts.
-    """
 
-    def attempt(growth: float, far: bool) -> float:
-        sheet.grow(growth)
-        return names.place(lines(), far=far)
+def _check_size(size: str | None, ax: Axes | None) -> None:
+    if size is not None and size not in _WIDTHS:
+        raise ParameterError.must_be("size", "'column', 'page' or None", size)
+    if size is not None and ax is not None:
+        raise ParameterError("size is that of a new figure; leave it out, or leave ax out.")
 
-    attempts = _ATTEMPTS if sheet.can_grow else _ATTEMPTS_IN_GIVEN_AXES
-    left = []
-    for growth, far in attempts:
-        left.append(attempt(growth, far))
-        if not left[-1]:
-            return
-    attempt(*attempts[left.index(min(left))])
+
+def _abbreviations(texts: Mapping[str, str]) -> list[str]:
+    return [f"{short}  {label(name, 30)}" for name, short in texts.items() if name != short]
 
 
 class _Sheet:
@@ -150,135 +165,368 @@ class _Sheet:
     room between lines.
     """
 
-    def __init__(self, ax: Axes | None, places: Positions, margin: Floats, below: float) -> None:
-        self.places, self.margin, self.below = places, margin, below
-        self.can_grow = ax is None
+    def __init__(
+        self,
+        ax: Axes | None,
+        size: str | None,
+        places: Positions,
+        room: Room,
+        keys: Sequence[Any],
+        notes: Sequence[str],
+        around: float,
+    ) -> None:
+        self.around = around
+        self.own, self.inches = ax is None, _WIDTHS.get(size or "")
+        self.keys, self.notes = keys, notes
         self.ax = axes(ax, (6.0, 4.0))
-        self.grow(1.0)
+        self.ax.set_axis_off()
+        self.ax.set_aspect("equal")
+        self.take(places, room)
 
-    def grow(self, times: float) -> None:
-        """Make the picture larger than it is at first, and set the limits of its axes."""
-        if self.can_grow:
-            across, above = 2.0 * self.margin / 72.0
-            width = times * float(np.clip(5.0 + 0.55 * np.sqrt(len(self.places)), 6.0, 12.0))
-            width = max(width, 0.65 * width + across)  # long names leave room for the nodes
-            height = max(width - across, 1.0) * height_to_width(self.places) + above
-            height = float(np.clip(height, 1.5, 0.95 * width))
-            whole = height + self.below
-            figure: Any = self.ax.get_figure(root=True)
-            figure.set_size_inches(width, whole)
-            self.ax.set_position((0.02, self.below / whole, 0.96, (height - 0.1) / whole))
-        _set_limits(self.ax, self.places, self.margin)
+    @property
+    def can_grow(self) -> bool:
+        """Whether the figure may become larger."""
+        return self.own and self.inches is None
 
+    @property
+    def places(self) -> Floats:
+        """(n, 2) places of the nodes."""
+        return np.array(list(self.positions.values())).reshape(-1, 2)
 
-def _texts(
-    names: Sequence[str], fitted: FittedModel, labels: bool | Mapping[str, str]
-) -> list[str]:
-    if not isinstance(labels, Mapping):
-        return [label(name) if labels else "" for name in names]
-    for name in labels:
-        fitted.schema.node_index(name)
-    return [label(str(labels.get(name, name)), 60) for name in names]
+    def take(self, places: Positions, room: Room, growth: float = 1.0) -> None:
+        """Set the figure and the limits of the axes for these places."""
+        self.positions, self.room = places, room
+        boxes = np.array(list(room.boxes().values())).reshape(-1, 2) * room.unit
+        tall = 0.0 if room.inside else 1.4 * room.font
+        # Room below the nodes for their names; beside the nodes for those at the border.
+        self.margin = np.array([boxes[:, 0].max(initial=0.0) / 2.0, room.node / 2.0 + tall])
+        self.margin += 6.0 + self.around
+        points = self.places if len(places) else np.zeros((1, 2))
+        extent = np.ptp(points, axis=0)
+        if self.own:
+            across = room.unit * growth * extent + 2.0 * self.margin
+            width = self.inches or max(float(across[0]) / 72.0, 4.5)
+            self._lay_out(width, across, extent)
+        self._limit(points)
+        self._measure(extent)
 
-
-def _set_limits(ax: Axes, places: Positions, margin: Floats) -> None:
-    """Leave `margin` points beside and above the outermost nodes, so that labels stay inside.
-
-    The shorter side is filled up to the shape of the axes, so that equal units use all of them.
-    """
-    points = np.array(list(places.values()) or [(0.0, 0.0)])
-    box = ax.get_window_extent()
-    points_wide = np.array([box.width, box.height]) * pixel_in_points(ax)
-    share = np.minimum(margin / np.maximum(points_wide, 1.0), 0.3)
-    middle = (points.max(axis=0) + points.min(axis=0)) / 2.0
-    reach = np.maximum(np.ptp(points, axis=0) / 2.0, 1e-9) / (1.0 - 2.0 * share)
-    unit = float((reach / points_wide).max()) if np.ptp(points) > 0.0 else 1.0
-    reach = unit * points_wide
-    ax.set_xlim(middle[0] - reach[0], middle[0] + reach[0])
-    ax.set_ylim(middle[1] - reach[1], middle[1] + reach[1])
-
-
-def _obstacles(
-    places: Positions, edges: Sequence[Edge], scale: Scale, ax: Axes, radius: float
-) -> Lines:
-    """Return what labels keep clear of: lines of edges, and heads of arrows as short wide lines."""
-    ends = _segments(places, edges)
-    widths = [scale.width(edge.weight) / 2.0 for edge in edges]
-    heads = [at for at, edge in enumerate(edges) if edge.directed]
-    if heads:
-        ax.apply_aspect()
-        pixels = ax.transData.transform(ends[heads].reshape(-1, 2)).reshape(-1, 2, 2)
-        length = np.linalg.norm(pixels[:, 1] - pixels[:, 0], axis=1) * pixel_in_points(ax)
-        scales = np.array([_head_scale(edges[at], scale) for at in heads])
-        share = (radius + _HEAD_LENGTH * scales) / np.maximum(length, 1e-9)
-        start = ends[heads, 1] + np.minimum(share, 1.0)[:, None] * (ends[heads, 0] - ends[heads, 1])
-        ends = np.concatenate([ends, np.stack([start, ends[heads, 1]], axis=1)])
-        widths += list(_HEAD_WIDTH * scales)
-    return Lines(ends, np.array(widths))
-
-
-def _segments(places: Positions, edges: Sequence[Edge]) -> Floats:
-    ends = [(places[edge.source], places[edge.target]) for edge in edges]
-    return np.array(ends, dtype=np.float64).reshape(-1, 2, 2)
-
-
-def _draw_edges(ax: Axes, places: Positions, edges: Sequence[Edge], scale: Scale) -> None:
-    """Draw one collection per sign, heavy edges on top, and dotted lines where edges vary."""
-    from matplotlib.collections import LineCollection
-    from matplotlib.colors import to_rgba
-
-    def add(chosen: Sequence[Edge], **look: Any) -> None:
-        if chosen:
-            lines = LineCollection(list(_segments(places, chosen)), **look)
-            ax.add_collection(lines, autolim=False)
-
-    moderated = [edge for edge in edges if edge.moderator]
-    add(
-        moderated,
-        linewidths=[max(1.2, 0.6 * scale.width(edge.weight)) for edge in moderated],
-        colors=[INK],
-        linestyles=[_MODERATED],
-        zorder=2,
-        label="moderated",
-    )
-    for sign, colour in SIGN_COLOURS.items():
-        chosen = [edge for edge in reversed(edges) if edge.sign == sign and not edge.moderator]
-        add(
-            chosen,
-            linewidths=[scale.width(edge.weight) for edge in chosen],
-            colors=[to_rgba(colour, scale.opacity(edge.weight)) for edge in chosen],
-            linestyles=[_DASHES[sign]],
-            capstyle="round" if sign != "-" else "butt",
-            zorder=1,
-            label=SIGN_NAMES[sign],
+    def _lay_out(self, width: float, across: Floats, extent: Floats) -> None:
+        """Set the size of our own figure, with the legend below."""
+        small = self.inches is not None and self.inches < 5.0
+        self.type = 7.0 if small else 9.0
+        line = 1.75 * self.type / 72.0
+        self.in_a_row = legend_columns(self.keys, 72.0 * width, self.type)
+        self.notes_in_a_row = max(int(width / (1.9 * self.type / 9.0)), 1)
+        rows = -(-len(self.keys) // self.in_a_row)
+        note_rows = -(-len(self.notes) // self.notes_in_a_row)
+        self.below = 0.08 + line * (rows + 0.4 * bool(rows) + 0.85 * note_rows)
+        self.legend_inches = line * (rows + 0.4)
+        if self.inches is None:
+            height = float(across[1]) / 72.0
+        else:
+            inner = max(width - 2.0 * self.margin[0] / 72.0, 0.5)
+            height = inner * extent[1] / max(extent[0], 1e-9) + 2.0 * self.margin[1] / 72.0
+        height = float(np.clip(height, 1.2, 1.3 * width if self.inches else 40.0))
+        figure: Any = self.ax.get_figure(root=True)
+        figure.set_size_inches(width, height + self.below)
+        self.ax.set_position(
+            (0.0, self.below / (height + self.below), 1.0, height / (height + self.below))
         )
 
+    def _limit(self, points: Floats) -> None:
+        """Leave the margin around the outermost nodes, and fill the axes."""
+        box = self.ax.get_window_extent()
+        sides = np.array([box.width, box.height]) * pixel_in_points(self.ax)
+        inner = np.maximum(sides - 2.0 * self.margin, 0.3 * sides)
+        extent = np.ptp(points, axis=0)
+        unit = float((extent / inner).max()) or 1.0 / self.room.unit
+        middle = (points.max(axis=0) + points.min(axis=0)) / 2.0
+        reach = unit * sides / 2.0
+        self.ax.set_xlim(middle[0] - reach[0], middle[0] + reach[0])
+        self.ax.set_ylim(middle[1] - reach[1], middle[1] + reach[1])
 
-def _draw_heads(
-    ax: Axes, places: Positions, edges: Sequence[Edge], scale: Scale, radius: float
-) -> None:
-    """Put an arrow head where an edge of a covariate meets the column that it predicts."""
-    from matplotlib.patches import FancyArrowPatch
+    def _measure(self, extent: Floats) -> None:
+        """Find how many points one unit of these places is, where nodes are about 1 apart."""
+        self.ax.apply_aspect()
+        ends = self.ax.transData.transform([(0.0, 0.0), (1.0, 0.0)])
+        self.point = float(ends[1, 0] - ends[0, 0]) * pixel_in_points(self.ax)
+        nodes = self.in_points()
+        gaps = np.linalg.norm(nodes[:, None] - nodes[None], axis=2)
+        np.fill_diagonal(gaps, np.inf)
+        near = float(gaps.min(initial=np.inf))
+        self.unit = float(np.clip(near if np.isfinite(near) else self.room.unit, 8.0, 120.0))
 
-    for edge in edges:
-        if edge.directed:
-            head = FancyArrowPatch(
-                places[edge.source],
-                places[edge.target],
-                arrowstyle=f"-|>,head_length={_HEAD_LENGTH},head_width={_HEAD_WIDTH}",
-                mutation_scale=_head_scale(edge, scale),
-                shrinkA=0.0,
-                shrinkB=radius,
-                linewidth=0.0,
-                color=SIGN_COLOURS[edge.sign],
-                alpha=None if scale.cut is None else scale.opacity(edge.weight),
-                zorder=1.5,
+    def in_points(self, places: Floats | None = None) -> Floats:
+        """Return places in points of the figure."""
+        places = self.places if places is None else places
+        if not len(places):
+            return places
+        return np.asarray(self.ax.transData.transform(places) * pixel_in_points(self.ax))
+
+
+@dataclass
+class _Picture:
+    """All that is drawn on a sheet."""
+
+    sheet: _Sheet
+    fitted: FittedModel
+    edges: Sequence[Edge]
+    style: Appearance
+    scale: Scale
+    reach: float
+    """Diameter of a node with its ring in points."""
+    lines: list[Floats]
+    """Points of every edge in data coordinates."""
+
+    @classmethod
+    def of(
+        cls,
+        sheet: _Sheet,
+        fitted: FittedModel,
+        edges: Sequence[Edge],
+        style: Appearance,
+        rings: bool,
+    ) -> _Picture:
+        room, places = sheet.room, sheet.positions
+        scale = style.scale(edges, len(places))
+        scale = replace(scale, widest=float(np.clip(0.07 * room.unit, 2.0, 5.5)))
+        reach = room.node * (_RING_WIDTH if rings else 1.0)
+        clearance = (0.5 * reach + 0.5 * scale.widest + 1.0) / sheet.point
+        bent = bends(places, edges, clearance)
+        lines = [
+            _line(np.array(places[edge.source]), np.array(places[edge.target]), bend)
+            for edge, bend in zip(edges, bent, strict=True)
+        ]
+        return cls(sheet, fitted, edges, style, scale, reach, lines)
+
+    def place_names(self) -> dict[int, Floats]:
+        """Return where names stand from their nodes; our own figure grows until all are clear."""
+        sheet, room = self.sheet, self.sheet.room
+        if room.inside:
+            return {at: np.zeros(2) for at, text in enumerate(room.texts.values()) if text}
+        own = np.array([at for at, text in enumerate(room.texts.values()) if text], dtype=np.intp)
+        shown = [label(text, 60) for text in room.texts.values() if text]
+        halves = text_halves(sheet.ax, shown, room.font)
+        found: list[tuple[int, float, Floats]] = []
+        for growth in _GROWTH if sheet.can_grow else _GROWTH[:1]:
+            if growth > 1.0:
+                sheet.take(sheet.positions, room, growth)
+            offsets, wrong = name_places(own, halves, self._obstacles())
+            found.append((int(wrong.sum()), growth, offsets))
+            if not wrong.any():
+                break
+        _, growth, offsets = min(found, key=lambda each: each[:2])
+        if growth != found[-1][1]:
+            sheet.take(sheet.positions, room, growth)
+        return dict(zip(own.tolist(), offsets, strict=True))
+
+    def _obstacles(self) -> Obstacles:
+        sheet, sizes = self.sheet, [drawn_size(edge) for edge in self.edges]
+        pieces = [
+            np.stack([line[:-1:4], line[4::4]], axis=1) if len(line) > 2 else line[None]
+            for line in self.lines
+        ]
+        counts = [len(piece) for piece in pieces]
+        ends = np.concatenate(pieces) if pieces else np.zeros((0, 2, 2))
+        widths = np.repeat([self.scale.width(size) / 2.0 for size in sizes], counts)
+        solid = np.repeat([self.scale.opacity(size) for size in sizes], counts)
+        frame = np.array(sheet.ax.get_window_extent().extents).reshape(2, 2)
+        return Obstacles(
+            sheet.in_points(),
+            self.reach / 2.0,
+            sheet.in_points(ends.reshape(-1, 2)).reshape(-1, 2, 2),
+            widths,
+            solid,
+            frame * pixel_in_points(sheet.ax),
+        )
+
+    def draw(
+        self,
+        offsets: Mapping[int, Floats],
+        rings: Mapping[str, float],
+        written: Mapping[tuple[str, str], str],
+    ) -> None:
+        """Draw areas, lines, nodes, names and the legend."""
+        sheet, room, theme = self.sheet, self.sheet.room, self.style.colours
+        ax, node = sheet.ax, room.node
+        if sheet.own:
+            ax.get_figure(root=True).set_facecolor(theme.surface)  # type: ignore[union-attr]
+        self._draw_edges()
+        self._draw_heads()
+        _draw_rings(ax, sheet.positions, rings, node, self.style)
+        _draw_nodes(
+            ax,
+            _node_classes(self.fitted, sheet.positions, self.style),
+            sheet.positions,
+            node,
+            self.style,
+        )
+        names, texts = [], list(room.texts.values())
+        lonely = _lonely(sheet.positions, self.fitted)
+        for at, offset in offsets.items():
+            halo = None if room.inside else theme.surface
+            names.append(
+                draw_name(
+                    ax,
+                    label(texts[at], 60),
+                    sheet.places[at],
+                    offset,
+                    room.font,
+                    ink=theme.muted if at in lonely else theme.ink,
+                    halo=halo,
+                )
             )
-            ax.add_patch(head)
+        pairs = [(edge.source, edge.target) for edge in self.edges]
+        label_edges(
+            ax,
+            {pairs.index(pair): text for pair, text in written.items()},
+            self.lines,
+            sheet.places,
+            self.reach / 2.0,
+            names,
+            size=0.85 * room.font,
+            ink=theme.ink,
+            surface=theme.surface,
+        )
+        grouped = self.style.group_of_columns(self.fitted.schema)
+        if grouped and self.style.areas:
+            members = {
+                group: [at for at, name in enumerate(sheet.positions) if grouped.get(name) == group]
+                for group in dict.fromkeys(grouped.values())
+            }
+            colours = self.style.group_colours(self.fitted.schema)
+            draw_areas(ax, sheet.places, members, colours, theme, self.reach, room.font, names)
+        if sheet.keys:
+            self._draw_legend()
+
+    def _draw_edges(self) -> None:
+        """Draw all edges, strong ones on top, and dark dots where edges vary."""
+        from matplotlib.collections import LineCollection
+        from matplotlib.colors import to_rgba
+
+        theme, sizes = self.style.colours, [drawn_size(edge) for edge in self.edges]
+        dashed = self.style.dashed(len(self.edges))
+        plain = [at for at, edge in enumerate(self.edges) if not edge.moderator][::-1]
+        if plain:
+            lines = LineCollection(
+                [self.lines[at] for at in plain],
+                linewidths=[self.scale.width(sizes[at]) for at in plain],
+                colors=[
+                    to_rgba(theme.sign(self.edges[at].sign), self.scale.opacity(sizes[at]))
+                    for at in plain
+                ],
+                linestyles=[_dashes(self.edges[at], dashed) for at in plain],
+                capstyle="butt",
+                zorder=1,
+                gid="edges",
+            )
+            self.sheet.ax.add_collection(lines, autolim=False)
+        varying = [at for at, edge in enumerate(self.edges) if edge.moderator]
+        if varying:
+            dots = LineCollection(
+                [self.lines[at] for at in varying],
+                linewidths=[max(1.2, 0.6 * self.scale.width(sizes[at])) for at in varying],
+                colors=[theme.ink],
+                linestyles=[_MODERATED],
+                zorder=2,
+                gid="moderated",
+                label="moderated",
+            )
+            self.sheet.ax.add_collection(dots, autolim=False)
+
+    def _draw_heads(self) -> None:
+        """Put an arrow head where an edge of a covariate meets the column that it predicts."""
+        from matplotlib.patches import FancyArrowPatch
+
+        for edge, line in zip(self.edges, self.lines, strict=True):
+            if edge.directed:
+                size = drawn_size(edge)
+                head = FancyArrowPatch(
+                    tuple(_towards(line)),
+                    tuple(line[-1]),
+                    arrowstyle=f"-|>,head_length={_HEAD_LENGTH},head_width={_HEAD_WIDTH}",
+                    mutation_scale=8.0 + 2.4 * self.scale.width(size),
+                    shrinkA=0.0,
+                    shrinkB=self.reach / 2.0,
+                    linewidth=0.0,
+                    color=self.style.colours.sign(edge.sign),
+                    alpha=max(self.scale.opacity(size), 0.5),
+                    zorder=1.5,
+                )
+                self.sheet.ax.add_patch(head)
+
+    def _draw_legend(self) -> None:
+        sheet, theme = self.sheet, self.style.colours
+        if not sheet.own:
+            sheet.type = 8.0
+            wide = sheet.ax.get_window_extent().width * pixel_in_points(sheet.ax)
+            sheet.in_a_row = legend_columns(sheet.keys, wide, sheet.type)
+        legend = sheet.ax.legend(
+            handles=list(sheet.keys),
+            loc="upper center",
+            bbox_to_anchor=(0.5, 0.0),
+            ncols=sheet.in_a_row,
+            frameon=False,
+            fontsize=sheet.type,
+            labelcolor=theme.ink,
+            handlelength=1.8,
+            columnspacing=1.2,
+            borderaxespad=0.2,
+        )
+        legend.set_zorder(5)
+        if sheet.notes and sheet.own:
+            self._draw_notes()
+
+    def _draw_notes(self) -> None:
+        """Write the key of abbreviations below the legend, in columns."""
+        sheet = self.sheet
+        figure: Any = sheet.ax.get_figure(root=True)
+        wide, tall = figure.get_size_inches()
+        down = -(-len(sheet.notes) // sheet.notes_in_a_row)
+        for at, text in enumerate(sheet.notes):
+            column, row = divmod(at, down)
+            y = sheet.below - sheet.legend_inches - 0.85 * row * 1.75 * sheet.type / 72.0
+            figure.text(
+                (0.12 + column * (wide - 0.2) / sheet.notes_in_a_row) / wide,
+                y / tall,
+                text,
+                fontsize=0.88 * sheet.type,
+                color=self.style.colours.ink,
+                va="top",
+                gid="abbreviation",
+            )
 
 
-def _head_scale(edge: Edge, scale: Scale) -> float:
-    return 9.0 + 2.6 * scale.width(edge.weight)
+def _lonely(names: Iterable[str], fitted: FittedModel) -> set[int]:
+    """Return the columns without any edge to another that is drawn, by position."""
+    shown = set(names)
+    ends = {
+        name
+        for edge in fitted.edges
+        if edge.source in shown and edge.target in shown
+        for name in (edge.source, edge.target)
+    }
+    return {at for at, name in enumerate(names) if name not in ends}
+
+
+def _line(start: Floats, end: Floats, bend: float) -> Floats:
+    """Return points from one node to the other: two, or more along a bend."""
+    if bend == 0.0:
+        return np.array([start, end])
+    step = end - start
+    normal = np.array([-step[1], step[0]])
+    return np.asarray(start + _POINTS * step + 4.0 * _POINTS * (1.0 - _POINTS) * bend * normal)
+
+
+def _towards(line: Floats) -> Floats:
+    """Return a point from which the last piece of a line is seen in its own direction."""
+    return np.asarray(line[0] if len(line) == 2 else line[-1] + 6.0 * (line[-2] - line[-1]))
+
+
+def _dashes(edge: Edge, dashed: bool) -> Any:
+    if edge.ridge:
+        return _UNDETERMINED
+    return _NEGATIVE if dashed and edge.sign == "-" else "solid"
 
 
 class _NodeClass(NamedTuple):
@@ -293,26 +541,32 @@ class _NodeClass(NamedTuple):
 
 def _node_classes(fitted: FittedModel, names: Iterable[str], style: Appearance) -> list[_NodeClass]:
     """Return the kinds and roles of nodes that occur."""
-    colours, shown = style.node_colours(fitted.schema), set(names)
+    colours, shown, theme = style.node_colours(fitted.schema), set(names), style.colours
     classes = []
     for role in ("target", "covariate"):
         for kind in KINDS.values():
             name = kind.name if role == "target" else f"{kind.name} covariate"
-            colour = kind.fill if role == "target" else "white"
+            colour = theme.fill(kind) if role == "target" else theme.surface
             columns = [
                 column.name
                 for column in fitted.schema.columns
                 if (column.kind, column.role) == (kind.name, role) and column.name in shown
             ]
             if columns:
-                fills = [colours.get(column, colour) for column in columns]
+                fills = [
+                    theme.group(colours[column]) if column in colours else colour
+                    for column in columns
+                ]
                 # Where every node has the colour of its group, only the shape tells the kind.
-                key = colour if colour in fills or role == "covariate" else _NO_GROUP
+                key = colour if colour in fills or role == "covariate" else theme.surface
                 classes.append(_NodeClass(kind, name, key, columns, fills))
     return classes
 
 
-def _draw_nodes(ax: Axes, classes: Sequence[_NodeClass], places: Positions, size: float) -> None:
+def _draw_nodes(
+    ax: Axes, classes: Sequence[_NodeClass], places: Positions, size: float, style: Appearance
+) -> None:
+    theme = style.colours
     for each in classes:
         x, y = zip(*(places[column] for column in each.columns), strict=True)
         ax.scatter(
@@ -321,27 +575,32 @@ def _draw_nodes(ax: Axes, classes: Sequence[_NodeClass], places: Positions, size
             s=(each.kind.marker_size * size) ** 2,
             marker=each.kind.marker,
             facecolors=each.fills if len(set(each.fills)) > 1 else each.fills[0],
-            edgecolor=INK,
-            linewidth=float(np.clip(size / 18.0, 0.5, 1.2)),
+            edgecolor=theme.outline(each.kind)
+            if each.colour in each.fills
+            else [mixed(fill[:7], theme.ink, 0.6) for fill in each.fills],
+            linewidth=float(np.clip(size / 24.0, 0.6, 1.4)),
             zorder=3,
             label=each.name,
         )
 
 
-def _draw_rings(ax: Axes, places: Positions, shares: Mapping[str, float], size: float) -> None:
+def _draw_rings(
+    ax: Axes, places: Positions, shares: Mapping[str, float], size: float, style: Appearance
+) -> None:
     """Draw a ring around each node that has a share of up to 1; below 0 it is empty.
 
     It is filled clockwise from the top to the share. `size` is the width of a node in points.
     """
+    theme = style.colours
     drawn: dict[str, Any] = {"s": (_RING_WIDTH * size) ** 2, "linewidths": 0.0}
     for name, share in shares.items():
         x, y = places[name]
         # Edges end at the ring, not in it.
-        ax.scatter(x, y, marker="o", facecolor="white", zorder=2.0, **drawn)
-        ax.scatter(x, y, marker=_arc(1.0), facecolor=_EMPTY, zorder=2.1, **drawn)
+        ax.scatter(x, y, marker="o", facecolor=theme.surface, zorder=2.0, **drawn)
+        ax.scatter(x, y, marker=_arc(1.0), facecolor=theme.track, zorder=2.1, **drawn)
         if share > 0.0:
             arc = ax.scatter(
-                x, y, marker=_arc(float(share)), facecolor=_RING_COLOUR, zorder=2.2, **drawn
+                x, y, marker=_arc(float(share)), facecolor=theme.ring, zorder=2.2, **drawn
             )
             arc.set_gid(f"ring {name}")
 
@@ -359,24 +618,15 @@ def _arc(share: float) -> Path:
     return Path(points, closed=False)
 
 
-def legend_rows(keys: Sequence[Any], in_a_row: int = _KEYS_IN_A_ROW) -> int:
-    """Return how many rows the keys take; a long text takes the place of two or more."""
-    wide = sum(1 + len(key.get_label()) // 16 for key in keys)
-    return max(1, -(-wide // in_a_row))
-
-
-def _draw_legend(ax: Axes, keys: Sequence[Any]) -> None:
-    ax.legend(
-        handles=list(keys),
-        loc="upper center",
-        bbox_to_anchor=(0.5, 0.0),
-        ncols=-(-len(keys) // legend_rows(keys)),
-        frameon=False,
-        fontsize=9,
-        handlelength=1.8,
-        columnspacing=1.4,
-        borderaxespad=0.2,
-    )
+def legend_columns(keys: Sequence[Any], width: float, size: float) -> int:
+    """Return how many columns of keys fit into a width, both in points; keys go down first."""
+    wide = [size * (4.0 + text_ems(key.get_label())) for key in keys]
+    for columns in range(len(keys), 1, -1):
+        rows = -(-len(keys) // columns)
+        parts = [wide[at : at + rows] for at in range(0, len(keys), rows)]
+        if sum(map(max, parts)) <= width:
+            return len(parts)
+    return 1
 
 
 def legend_keys(
@@ -387,42 +637,82 @@ def legend_keys(
     from matplotlib.patches import Patch
 
     def node(marker: str, size: float, label: str, **colours: Any) -> Line2D:
-        look: dict[str, Any] = {"linestyle": "", "marker": marker, "markersize": 9.5 * size}
+        look: dict[str, Any] = {"linestyle": "", "marker": marker, "markersize": 9.0 * size}
         return Line2D([], [], label=label, **look, **colours)
 
-    fitted, edges = models[0], [edge for model in models for edge in style.edges(model)]
+    fitted, theme = models[0], style.colours
+    edges = [edge for model in models for edge in style.edges(model)]
     names = style.names(fitted.schema)
     keys: list[Any] = [
-        node(kind.marker, kind.marker_size, name, markerfacecolor=colour, markeredgecolor=INK)
+        node(kind.marker, kind.marker_size, name, markerfacecolor=colour, markeredgecolor=theme.ink)
         for kind, name, colour, *_ in _node_classes(fitted, names, style)
     ]
     grouped = style.group_of_columns(fitted.schema)
     seen = {grouped[name] for name in names if name in grouped}
     keys += [
-        Patch(facecolor=colour, edgecolor=INK, linewidth=0.8, label=label(group))
+        Patch(facecolor=colour, edgecolor=theme.ink, linewidth=0.6, label=label(group))
         for group, colour in style.group_colours(fitted.schema).items()
         if group in seen
     ]
-    present = {edge.sign for edge in edges if not edge.moderator}
+    plain = [edge for edge in edges if not edge.moderator]
+    dashed = style.dashed(max((len(style.edges(model)) for model in models), default=0))
     keys += [
-        Line2D([], [], color=colour, linewidth=2.2, linestyle=_DASHES[sign], label=SIGN_NAMES[sign])
-        for sign, colour in SIGN_COLOURS.items()
-        if sign in present
+        Line2D(
+            [],
+            [],
+            color=theme.sign(sign),
+            linewidth=2.2,
+            linestyle=_NEGATIVE if dashed and sign == "-" else "solid",
+            label=SIGN_NAMES[sign],
+        )
+        for sign in SIGN_NAMES
+        if sign in {edge.sign for edge in plain}
     ]
-    if any(edge.moderator for edge in edges):
-        moderators = sorted({edge.moderator for edge in edges if edge.moderator})
+    if any(edge.ridge for edge in plain):
+        text = "size not determined"
+        keys.append(
+            Line2D([], [], color=theme.ink, linewidth=2.2, linestyle=_UNDETERMINED, label=text)
+        )
+    moderators = sorted({edge.moderator for edge in edges if edge.moderator})
+    if moderators:
         text = label(f"varies with {', '.join(moderators)}", 40)
-        keys.append(Line2D([], [], color=INK, linewidth=1.8, linestyle=_MODERATED, label=text))
-    lines = style.scale(edges).keys() if edges else []
-    keys += [
-        Line2D([], [], color=INK, linewidth=width, alpha=alpha, label=text, solid_capstyle="butt")
-        for text, width, alpha in lines
-    ]
+        keys.append(
+            Line2D([], [], color=theme.ink, linewidth=1.8, linestyle=_MODERATED, label=text)
+        )
+    if edges:
+        keys += _width_keys(edges, style.scale(edges, len(names)), style)
     hidden = sum(style.n_hidden(model) for model in models)
     if hidden:
-        text = f"{hidden:,} lighter {'edge' if hidden == 1 else 'edges'} not drawn"
+        text = f"{hidden:,} weaker {'edge' if hidden == 1 else 'edges'} not drawn"
         keys.append(Line2D([], [], linestyle="", label=text))
     if rings:
-        line = {"markerfacecolor": "none", "markeredgecolor": _RING_COLOUR, "markeredgewidth": 2.2}
+        line = {"markerfacecolor": "none", "markeredgecolor": theme.ring, "markeredgewidth": 2.2}
         keys.append(node("o", 1.0, "predicted share", **line))
+    return keys
+
+
+def _width_keys(edges: Sequence[Edge], scale: Scale, style: Appearance) -> list[Any]:
+    """Return up to three widths, and how many edges recede."""
+    from matplotlib.lines import Line2D
+
+    ink, sizes = style.colours.ink, [drawn_size(edge) for edge in edges]
+    keys = [
+        Line2D(
+            [],
+            [],
+            color=ink,
+            linewidth=scale.width(size),
+            alpha=scale.opacity(size),
+            label=f"strength {size_text(size)}",
+            solid_capstyle="butt",
+        )
+        for size in scale.keys(sizes)
+    ]
+    faint = sum(scale.recedes(size) for size in sizes)
+    if faint and scale.cut is not None:
+        usual = 0.8 * scale.cut
+        text = f"{faint:,} edge{'s' * (faint != 1)} below {size_text(scale.cut)}"
+        line = Line2D([], [], color=ink, label=text, linewidth=scale.width(usual))
+        line.set_alpha(scale.opacity(usual))
+        keys.append(line)
     return keys

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from mixedgm.table.assemble import Columns
 from mixedgm.views.canvas import INK, axes, label, n_shown, name_rows, pair_labels
-from mixedgm.views.colours import SIGN_COLOURS, SIGN_NAMES
+from mixedgm.views.colours import SIGN_COLOURS, SIGN_NAMES, UNCERTAIN
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,13 +40,14 @@ def plot_intervals(columns: Columns, *, max_edges: int | None = 40, ax: Axes | N
     order = first[np.argsort(np.asarray(columns["estimate"])[first], kind="stable")]
     signs = ["+" if low[k] > 0.0 else "-" if high[k] < 0.0 else None for k in order]
     ax = _rows_axes(ax, len(order))
-    _draw_intervals(ax, columns, order, [SIGN_COLOURS[sign] for sign in signs])
+    colours = {**SIGN_COLOURS, None: UNCERTAIN}
+    _draw_intervals(ax, columns, order, [colours[sign] for sign in signs])
     levels = zip(columns["source_level"], columns["target_level"], strict=True)
     named = [", ".join(filter(None, pair)) for pair in levels]
     texts = zip(pair_labels(columns, order), [named[k] for k in order], strict=True)
     name_rows(ax, range(len(order)), [f"{text}: {label(a)}" if a else text for text, a in texts])
     ax.set_xlabel("size of the edge, without shrinkage")
-    _sign_legend(ax, signs, {**SIGN_NAMES, None: "sign not certain"})
+    _sign_legend(ax, signs, {**SIGN_NAMES, None: "sign not certain"}, colours)
     return ax
 
 
@@ -172,13 +173,16 @@ def _draw_intervals(
 
 
 def _sign_legend(
-    ax: Axes, signs: Sequence[str | None], names: Mapping[str | None, str] = SIGN_NAMES
+    ax: Axes,
+    signs: Sequence[str | None],
+    names: Mapping[str | None, str] = SIGN_NAMES,
+    colours: Mapping[str | None, str] = SIGN_COLOURS,
 ) -> None:
     from matplotlib.lines import Line2D
 
     keys = [
         Line2D([], [], color=colour, marker="o", markersize=4, label=names[sign])
-        for sign, colour in SIGN_COLOURS.items()
+        for sign, colour in colours.items()
         if sign in signs
     ]
     if keys:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,8 +21,14 @@ from mixedgm.views.canvas import (
     pair_labels,
     require_matplotlib,
 )
-from mixedgm.views.plot import NetworkDrawing, legend_keys, legend_rows, plot_network
-from mixedgm.views.positions import LayoutArg, Positions, height_to_width, positions
+from mixedgm.views.plot import (
+    NetworkDrawing,
+    legend_columns,
+    legend_keys,
+    place_nodes,
+    plot_network,
+)
+from mixedgm.views.positions import LayoutArg, Positions
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,7 +41,6 @@ _MOST_IN_A_ROW = 3
 _SIDE = 4.6  # inches
 _FITTING = 20  # columns that fit a panel of that side
 _MOST_NAMES = 100
-_KEY_INCHES = 1.15
 
 
 def plot_groups(
@@ -61,22 +65,24 @@ def plot_groups(
             f"most {_MOST_NAMES} can be drawn. To fix: choose some with columns=[...], leave the "
             "names out with labels=False, or draw one network at a time with models[group].plot()."
         )
-    places = layout.positions if isinstance(layout, NetworkDrawing) else layout
-    if isinstance(places, str):
-        places = positions(_together(fitted), places, columns)
+    places = place_nodes(fitted, layout, style)
     edges = [edge for model in fitted for edge in style.edges(model)]
     keys = legend_keys(fitted, style)
-    figure, panels, in_a_row = _panels(len(fitted), positions(fitted[0], places, columns), keys)
+    figure, panels, in_a_row = _panels(len(fitted), places, keys)
+    theme = style.colours
+    figure.set_facecolor(theme.surface)
     for panel in panels[len(fitted) :]:
         panel.set_axis_off()
-    same_scale = {**options, "maximum": style.scale(edges).maximum}
+    scale = style.scale(edges, len(columns))
+    same_scale = {**options, "maximum": scale.maximum, "cut": scale.cut or 0.0}
     drawn = []
     for model, name, panel in zip(fitted, names, panels, strict=False):
         drawing = plot_network(model, layout=places, ax=panel, legend=False, **same_scale)
         rows = f" (n = {model.report.n_rows:,})" if model.report.was_fitted else ""
-        panel.set_title(f"{label(name, 40)}{rows}", fontsize=10, color=INK)
+        panel.set_title(f"{label(name, 40)}{rows}", fontsize=10, color=theme.ink)
         drawn.append(drawing)
-    figure.legend(handles=keys, loc="lower center", ncols=in_a_row, frameon=False, fontsize=9)
+    look = {"frameon": False, "fontsize": 9, "labelcolor": theme.ink}
+    figure.legend(handles=keys, loc="lower center", ncols=in_a_row, **look)
     return drawn
 
 
@@ -88,8 +94,10 @@ def _panels(count: int, places: Positions, keys: Sequence[Any]) -> tuple[Any, An
     across = 2 if count == 4 else min(count, _MOST_IN_A_ROW)
     down = -(-count // across)
     side = _SIDE * float(np.clip(np.sqrt(len(places) / _FITTING), 1.0, 2.2))
-    height = side * float(np.clip(height_to_width(places), 0.5, 0.9)) + 0.5
-    rows = legend_rows(keys, int(side * across / _KEY_INCHES))
+    wide, tall = np.ptp(np.array(list(places.values())), axis=0) + 1.0
+    height = side * float(np.clip(tall / wide, 0.5, 1.1)) + 0.5
+    in_a_row = legend_columns(keys, 72.0 * side * across, 9.0)
+    rows = -(-len(keys) // in_a_row)
     below = 0.2 + 0.2 * rows
     figure: Any = axes(None, (side * across, height * down + below)).get_figure(root=True)
     figure.clear()
@@ -97,14 +105,7 @@ def _panels(count: int, places: Positions, keys: Sequence[Any]) -> tuple[Any, An
     tall = figure.get_figheight()
     figure.subplots_adjust(left=0.01, right=0.99, top=1.0 - 0.3 / tall, bottom=below / tall)
     figure.subplots_adjust(wspace=0.03, hspace=0.12)
-    return figure, panels, -(-len(keys) // rows)
-
-
-def _together(fitted: Sequence[FittedModel]) -> FittedModel:
-    """A model with every edge of any group: absolute values, so that no two cancel."""
-    coef = np.abs([model.params.coef for model in fitted]).mean(axis=0)
-    scales = np.max([model.node_scales for model in fitted], axis=0)
-    return replace(fitted[0], params=replace(fitted[0].params, coef=coef), node_scales=scales)
+    return figure, panels, in_a_row
 
 
 def plot_differences(

@@ -1,4 +1,4 @@
-"""Weights of edges in -> Scale: how wide and how solid their lines are, and what a legend says."""
+"""Sizes of edges in -> Scale: how wide and how solid their lines are, and what a legend says."""
 
 from __future__ import annotations
 
@@ -6,82 +6,127 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-__all__ = ["Scale", "weight_text", "widest_weight"]
+from mixedgm.fitted import Edge
 
-_THINNEST, _WIDEST = 0.5, 5.0
-_FAINT_WIDTH, _SOLID_WIDTH = 0.8, 1.4
-_TOWERING = 3.0
-_LEAST = 0.1
+__all__ = ["FROM_COLUMNS", "Scale", "automatic_cut", "drawn_size", "size_text"]
+
+FROM_COLUMNS = 20
+"""Columns from which on weak edges recede."""
+
+_STRONG_PER_COLUMN = 2
+_THINNEST, _WIDEST = 0.5, 5.5
+_FAINTEST = 0.1
+_RECEDED_WIDTH, _RECEDED = 0.9, 0.3
+_SOLID = 0.45
 
 
-def widest_weight(weights: Sequence[float]) -> float:
-    """Return the weight that gets the widest line by default.
+def drawn_size(edge: Edge) -> float:
+    """Return the size of an edge in [0, 1] that pictures and layouts show."""
+    return edge.weight / math.hypot(1.0, edge.weight)
 
-    The heaviest one; but where it dwarfs the others, three times the heaviest weight outside
-    the heaviest tenth of the edges (at least one edge is in it), and not less than 0.1.
+
+def automatic_cut(sizes: Sequence[float], n_columns: int) -> float | None:
+    """Return the size below which edges recede: as many as two per column stand out.
+
+    None with fewer than 20 columns, or no more edges than that.
 
     Examples
     --------
-    >>> widest_weight([0.5, 0.3, 0.1])
+    >>> automatic_cut([0.5] * 40 + [0.1] * 60, 20)
     0.5
-    >>> widest_weight([15.0, 0.25, 0.2, 0.1])
-    0.75
     """
-    ordered = sorted(weights, reverse=True)
-    if len(ordered) < 2:
-        return ordered[0] if ordered else 1.0
-    others = ordered[math.ceil(len(ordered) / 10)]
-    return min(ordered[0], max(_TOWERING * others, _LEAST))
+    n_strong = _STRONG_PER_COLUMN * n_columns
+    if n_columns < FROM_COLUMNS or len(sizes) <= n_strong:
+        return None
+    return sorted(sizes, reverse=True)[n_strong - 1]
 
 
-def weight_text(weight: float) -> str:
-    """Return a weight with two digits that matter, and at most three after the point.
+def size_text(size: float) -> str:
+    """Return a size with two digits after the point, or more where it is very small.
 
     Examples
     --------
-    >>> [weight_text(weight) for weight in (150.2, 15.2, 1.26, 0.3, 0.0456, 0.0001)]
-    ['150', '15', '1.3', '0.30', '0.046', '0.0001']
+    >>> [size_text(size) for size in (1.0, 0.3, 0.046, 0.0012, 0.0)]
+    ['1', '0.30', '0.05', '0.001', '0']
     """
-    if not 1e-3 <= weight < 1e6:
-        return f"{weight:.2g}"
-    return f"{weight:.{min(max(1 - math.floor(math.log10(weight)), 0), 3)}f}"
+    if size in (0.0, 1.0):
+        return f"{size:.0f}"
+    return f"{size:.2f}" if size >= 0.01 else f"{size:.1g}"
 
 
 @dataclass(frozen=True)
 class Scale:
     """What the widths of lines mean.
 
-    Edges heavier than `maximum` are no wider than it; `heaviest` is the heaviest weight that is
-    drawn. Edges lighter than `cut` are thin, and the fainter the lighter; the others are solid, and
-    only their widths differ. Without it width and strength of the colour grow together.
+    Edges of size `maximum` or more have the widest line. Width and opacity grow with the size.
+    Edges smaller than `cut` are thin and faint.
     """
 
     maximum: float
-    heaviest: float
     cut: float | None = None
+    widest: float = _WIDEST
+    """Width of the widest line in points."""
 
-    def width(self, weight: float) -> float:
+    def look(self) -> dict[str, float | None]:
+        """Return all that decides widths and opacities, for the page of the report."""
+        return {
+            "maximum": self.maximum,
+            "cut": self.cut,
+            "thinnest": _THINNEST,
+            "receded": _RECEDED_WIDTH,
+            "widest": self.widest,
+            "faintest": _FAINTEST,
+            "faint": _RECEDED,
+            "solid": _SOLID,
+        }
+
+    def share(self, size: float) -> float:
+        """Return the size as a share of the largest, in [0, 1]."""
+        return min(size / self.maximum, 1.0) if self.maximum > 0.0 else 0.0
+
+    def recedes(self, size: float) -> bool:
+        """Return whether an edge is below the cut."""
+        return self.cut is not None and size < self.cut
+
+    def width(self, size: float) -> float:
         """Return the width of a line in points."""
-        if self.cut is None:
-            return _THINNEST + (_WIDEST - _THINNEST) * min(weight / self.maximum, 1.0)
-        if weight < self.cut:
-            return _FAINT_WIDTH
-        span = self.maximum - self.cut
-        share = min((weight - self.cut) / span, 1.0) if span > 0.0 else 1.0
-        return _SOLID_WIDTH + (_WIDEST - _SOLID_WIDTH) * share
+        if self.recedes(size):
+            return _THINNEST + (_RECEDED_WIDTH - _THINNEST) * self._below(size)
+        return _RECEDED_WIDTH + (self.widest - _RECEDED_WIDTH) * self._above(size)
 
-    def opacity(self, weight: float) -> float:
-        """Return how solid a line is, from 0 to 1."""
+    def opacity(self, size: float) -> float:
+        """Return how solid a line is, from 0.1 to 1."""
+        if self.recedes(size):
+            return _FAINTEST + (_RECEDED - _FAINTEST) * self._below(size)
         if self.cut is None:
-            return 0.55 + 0.4 * min(weight / self.maximum, 1.0)
-        return 0.15 + 0.35 * weight / self.cut if weight < self.cut else 0.95
+            return max(_FAINTEST, math.sqrt(self.share(size)))
+        return _SOLID + (1.0 - _SOLID) * math.sqrt(self._above(size))
 
-    def keys(self) -> list[tuple[str, float, float]]:
-        """Return text, width and opacity of the lines that a legend shows."""
-        text = f"weight {self.maximum:.2g}"
-        if self.heaviest > self.maximum * (1.0 + 1e-9):
-            text = f"weight ≥ {weight_text(self.maximum)} (up to {weight_text(self.heaviest)})"
-        widest = (text, _WIDEST, 1.0)
-        if self.cut is None:
-            return [widest]
-        return [(f"weight < {weight_text(self.cut)}", _FAINT_WIDTH, 0.4), widest]
+    def _below(self, size: float) -> float:
+        return size / self.cut if self.cut else 1.0
+
+    def _above(self, size: float) -> float:
+        low = self.cut or 0.0
+        span = self.maximum - low
+        return min((size - low) / span, 1.0) if span > 0.0 else 1.0
+
+    def keys(self, sizes: Sequence[float]) -> list[float]:
+        """Return up to three sizes whose lines a legend shows: largest, middle and smallest.
+
+        Examples
+        --------
+        >>> Scale(0.61).keys([0.61, 0.3, 0.04])
+        [0.6, 0.3, 0.05]
+        """
+        if not sizes:
+            return []
+        largest = min(max(sizes), self.maximum)
+        smallest = max(min(sizes), math.ceil(20.0 * (self.cut or 0.0)) / 20.0)
+        wanted = [largest, (largest + smallest) / 2.0, smallest]
+        rounded = [_round(size) for size in wanted]
+        return list(dict.fromkeys(size for size in rounded if size >= (self.cut or 0.0)))
+
+
+def _round(size: float) -> float:
+    """Return a size that is read easily: a multiple of 0.05, or one digit below 0.05."""
+    return round(round(size * 20.0) / 20.0, 2) if size >= 0.025 else float(f"{size:.1g}")

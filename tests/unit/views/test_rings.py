@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mixedgm.views.plot import _arc, plot_network
+from mixedgm.views.plot import _INNER, _RING_WIDTH, _arc, plot_network
 
 
 def arcs(ax):
@@ -18,7 +18,7 @@ def arcs(ax):
 def test_the_arc_has_the_area_of_its_share(share):
     x, y = _arc(share).vertices.T
     area = 0.5 * abs(np.dot(x, np.roll(y, -1)) - np.dot(y, np.roll(x, -1)))
-    whole = np.pi * (1 - (1.33 / 1.7) ** 2)
+    whole = np.pi * (1 - (_INNER / _RING_WIDTH) ** 2)
     assert area == pytest.approx(share * whole, rel=0.02)
     assert np.abs(_arc(share).vertices).max() == 1.0  # so that all rings have one size
 

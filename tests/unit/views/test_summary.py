@@ -205,11 +205,11 @@ def test_names_cannot_smuggle_html(hand):
         assert "<img src=x onerror=y>" in tags.text
 
 
-def test_html_colours_unsigned_edges_grey(hand):
+def test_html_colours_unsigned_edges_in_a_colour_of_their_own(hand):
     page = html(summarise(hand()))
     row = next(row for row in page.split("<tr>") if ">edu<" in row)
-    assert "#8A8A8A" in row
-    assert "#0072B2" not in row
+    assert "#009e73" in row
+    assert "#0072b2" not in row.lower()
 
 
 @pytest.mark.parametrize("name", ["color:black", "background:white", "color:#000"])

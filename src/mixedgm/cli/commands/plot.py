@@ -15,9 +15,9 @@ USAGE = "MODEL -o PICTURE [--kind KIND] [options]"
 SUMMARY = "draw the network, the path or the parameters of a model"
 EXPLANATION = """
 Draw a model. The network has circles for continuous and squares for categorical columns, and wider
-lines for stronger edges; where one weight towers over all others, it is cut off and the legend says
-so. The path shows how edges enter as the penalty falls. The parameters are one matrix with a block
-for every pair of columns.
+lines for stronger edges; from 20 columns on weak edges recede, and the legend says which. The path
+shows how edges enter as the penalty falls. The parameters are one matrix with a block for every
+pair of columns.
 """
 EXAMPLES = """
 mixedgm plot survey.mgm -o network.png
@@ -38,6 +38,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     add_choice(parser, "--kind", "network", "path", "parameters", "selection", text=text)
     add_network(parser)
+    text = "width of the network: a column (3.5 inches) or a page (7.2) of a journal"
+    parser.add_argument("--size", choices=("column", "page"), help=text)
 
 
 def run(args: Namespace, console: Console) -> None:
@@ -49,6 +51,8 @@ def run(args: Namespace, console: Console) -> None:
     draw_without_window()
     fitted = model_at_values(args)
     style = network_options(args, fitted.schema.names)
+    if args.size is not None:
+        style["size"] = args.size
     if style and args.kind != "network":
         raise ParameterError(
             "the options of the picture of the network, such as --layout and --minimum, belong to "

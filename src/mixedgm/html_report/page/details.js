@@ -69,7 +69,7 @@ export class Details {
    * @param {number} from
    */
   edgeList(edges, from) {
-    const { nodes, widest } = this.content.graph;
+    const { nodes } = this.content.graph;
     const items = edges.map((edge) => {
       const look = edge.sign === "+" ? "positive" : edge.sign === "-" ? "negative" : "unsigned";
       const open = element("button", { type: "button", class: "edge-button" });
@@ -83,7 +83,7 @@ export class Details {
         element(
           "span",
           { class: "amount" },
-          meter(edge.weight / widest, look),
+          meter(edge.size, look),
           element("span", { class: "amount-text" }, listed(edge.weight)),
         ),
         element("span", { class: "hidden-text" }, `, ${signWord(edge.sign)}`),

@@ -9,33 +9,66 @@ import { placeLabels } from "./labels.js";
 /** @typedef {import("./types").Kind} Kind */
 /** @typedef {import("./types").Link} Link */
 
-const THINNEST = 1;
-const WIDEST = 8;
-const FAINT = 0.1;
-const SIDE = 440; // pixels of height or width from which nodes have their full size
+const FAINT = 0.06;
+/** Share of its colour that the fill of a node has on a dark surface. */
+export const TINT = 0.38;
+const POINT = 4 / 3; // pixels
+const RING = 1.35; // radius of the ring around a node, against that of the node
+const INSIDE = 0.6; // diameter of a node where nodes are at least 1 apart
+const BESIDE = 0.36;
+const LARGEST = 0.72; // the same where there are few columns, so that longer names stand inside
+const FEW = 15;
+const MOST_INSIDE = 60; // columns; circles of more are too small to read names in
+const FILLED = 0.8; // share of the diameter that a name may fill
+const SMALLEST = 9.5; // pixels of type
 
 /**
- * The radius of a node in pixels: smaller with many columns or on a small screen, and growing a
- * little as one zooms in.
+ * @typedef {object} Room
+ * @property {number} radius of a node in pixels
+ * @property {number} font
+ * @property {boolean} inside whether names stand inside their nodes
+ * @property {number} widest line in points
+ */
+
+/**
+ * How large nodes and names are: `mixedgm.views.room.Room` for the screen. Names stand inside where
+ * all of them fit there.
  * @param {Scene} scene
  * @param {Camera} camera
+ * @returns {Room}
  */
-export function nodeRadius(scene, camera) {
-  const count = scene.places.length;
-  const base = Math.min(Math.max(64 / Math.sqrt(count + 8), 4.5), 17);
-  const small = Math.min(Math.max(camera.side / SIDE, 0.65), 1);
-  return Math.min(base * small * Math.sqrt(Math.max(camera.zoom, 0.5)), 26);
+export function roomOf(scene, camera) {
+  const unit = camera.scale;
+  const n = scene.places.length;
+  const shrunk = scene.graph.nodes.some((node) => node.ring !== null) ? 0.8 : 1;
+  const widest = Math.min(Math.max((0.07 * unit) / POINT, 2), 5.5);
+  let across = Math.min(INSIDE * unit * shrunk, 60);
+  if (n <= FEW) {
+    const needed = ((SMALLEST + 1) * scene.longest) / FILLED;
+    across = Math.min(Math.max(across, needed), LARGEST * unit * shrunk);
+  }
+  const fitting = (FILLED * across) / Math.max(scene.longest, 2);
+  if (n <= MOST_INSIDE && fitting >= SMALLEST) {
+    return {
+      radius: across / 2,
+      font: Math.min(fitting, 15, 0.4 * across),
+      inside: true,
+      widest,
+    };
+  }
+  const font = Math.min(Math.max(0.17 * unit, 10.5), 13);
+  const radius = Math.min(Math.max(BESIDE * unit * shrunk, 6), 34) / 2;
+  return { radius, font, inside: false, widest };
 }
 
 /**
  * The width of a line in pixels.
  * @param {Scene} scene
- * @param {number} weight
+ * @param {Room} room
+ * @param {number} size
  */
-export function linkWidth(scene, weight) {
-  const many = scene.links.length;
-  const most = many > 600 ? 3.5 : many > 150 ? 6 : WIDEST;
-  return THINNEST + (most - THINNEST) * Math.min(weight / scene.widest, 1);
+export function linkWidth(scene, room, size) {
+  return 0.9 * POINT * scene.scale.width(size, room.widest);
 }
 
 /**
@@ -47,6 +80,8 @@ export function linkWidth(scene, weight) {
  */
 
 const AT_ONCE = 150;
+/** Links up to which negative ones are dashed; among more, dashes only add noise. */
+export const MOST_DASHED = 40;
 
 /**
  * Draw everything.
@@ -67,19 +102,19 @@ export function* drawing(context, sight, without = -1) {
   const { scene, camera, size } = sight;
   clear(context, size);
   const points = scene.places.map((place) => camera.toScreen(place));
-  const radius = nodeRadius(scene, camera);
+  const room = roomOf(scene, camera);
   const bright = standsOut(scene);
   const links = scene.drawn.filter((link) => link.a !== without && link.b !== without);
   for (let at = 0; at < links.length; at += AT_ONCE) {
-    drawLinks(context, sight, links.slice(at, at + AT_ONCE), points, radius, bright.links);
+    drawLinks(context, sight, links.slice(at, at + AT_ONCE), points, room, bright.links);
     yield;
   }
   const every = points.map((_, at) => at);
   for (let at = 0; at < every.length; at += AT_ONCE) {
-    drawNodes(context, sight, every.slice(at, at + AT_ONCE), points, radius, bright.nodes);
+    drawNodes(context, sight, every.slice(at, at + AT_ONCE), points, room, bright.nodes);
     yield;
   }
-  drawLabels(context, sight, points, radius, bright.nodes);
+  drawLabels(context, sight, points, room, bright.nodes);
 }
 
 /**
@@ -91,16 +126,16 @@ export function* drawing(context, sight, without = -1) {
 export function drawBright(context, sight, moving) {
   const { scene, camera } = sight;
   const points = scene.places.map((place) => camera.toScreen(place));
-  const radius = nodeRadius(scene, camera);
+  const room = roomOf(scene, camera);
   const bright = standsOut(scene);
   const nodes = moving >= 0 ? scene.neighbours(moving) : bright.nodes;
   const links = scene.drawn.filter((link) =>
     moving >= 0 ? link.a === moving || link.b === moving : bright.links?.(link),
   );
-  drawLinks(context, sight, links, points, radius, moving >= 0 ? null : bright.links);
+  drawLinks(context, sight, links, points, room, moving >= 0 ? null : bright.links);
   if (nodes === null) return;
-  drawNodes(context, sight, [...nodes], points, radius, nodes);
-  drawLabels(context, sight, points, radius, nodes, nodes);
+  drawNodes(context, sight, [...nodes], points, room, nodes);
+  drawLabels(context, sight, points, room, nodes, nodes);
 }
 
 /**
@@ -144,49 +179,85 @@ function standsOut(scene) {
  * @param {Sight} sight
  * @param {Link[]} links
  * @param {Point[]} points
- * @param {number} radius
+ * @param {Room} room
  * @param {((link: Link) => boolean) | null} bright
  */
-function drawLinks(context, { scene, palette }, links, points, radius, bright) {
+function drawLinks(context, { scene, palette }, links, points, room, bright) {
   context.lineCap = "butt";
-  // Of very many lines the light ones are faint, so that the heavy ones can be seen.
-  const least = scene.links.length > 600 ? 0.25 : 0.6;
+  const dashed = scene.links.length <= MOST_DASHED;
   for (const link of links) {
-    const width = linkWidth(scene, link.weight);
-    const share = Math.min(link.weight / scene.widest, 1);
+    const width = linkWidth(scene, room, link.size);
+    const opacity = scene.scale.opacity(link.size);
     const faded = bright !== null && !bright(link);
-    context.globalAlpha = faded ? FAINT : bright === null ? least + (0.95 - least) * share : 0.95;
+    context.globalAlpha = faded ? FAINT : bright === null ? opacity : Math.max(opacity, 0.8);
     context.lineWidth = width;
     context.strokeStyle =
-      link.sign === "+"
-        ? palette.positive
-        : link.sign === "-"
-          ? palette.negative
-          : palette.unsigned;
-    context.setLineDash(dashes(link, width));
+      link.size === 0
+        ? palette.ink
+        : link.sign === "+"
+          ? palette.positive
+          : link.sign === "-"
+            ? palette.negative
+            : palette.unsigned;
+    context.setLineDash(dashes(link, width, dashed));
     const [from, to] = [points[link.a], points[link.b]];
-    context.beginPath();
-    context.moveTo(from.x, from.y);
-    context.lineTo(to.x, to.y);
-    context.stroke();
+    const by = control(from, to, link.bend);
+    traceLine(context, from, by, to);
     if (link.directed) {
       context.fillStyle = context.strokeStyle;
-      drawArrow(context, from, to, radius, width);
+      drawArrow(context, link.bend === 0 ? from : by, to, room.radius, width);
     }
-    if (link.varies && link.weight > 0 && !faded) drawDots(context, from, to, palette, width);
+    if (link.varies && link.size > 0 && !faded) {
+      context.strokeStyle = palette.ink;
+      context.globalAlpha = 1;
+      context.lineWidth = Math.max(1.6, 0.6 * width);
+      context.setLineDash([2, 4]);
+      traceLine(context, from, by, to);
+    }
   }
   context.setLineDash([]);
   context.globalAlpha = 1;
 }
 
 /**
+ * The point that a bent line is drawn towards from both ends; the middle of a straight one.
+ * @param {Point} from
+ * @param {Point} to
+ * @param {number} bend
+ * @returns {Point}
+ */
+export function control(from, to, bend) {
+  const [dx, dy] = [to.x - from.x, to.y - from.y];
+  // The page counts y downwards, the layout upwards.
+  return {
+    x: (from.x + to.x) / 2 + 2 * bend * dy,
+    y: (from.y + to.y) / 2 - 2 * bend * dx,
+  };
+}
+
+/**
+ * @param {CanvasRenderingContext2D} context
+ * @param {Point} from
+ * @param {Point} by
+ * @param {Point} to
+ */
+function traceLine(context, from, by, to) {
+  context.beginPath();
+  context.moveTo(from.x, from.y);
+  context.quadraticCurveTo(by.x, by.y, to.x, to.y);
+  context.stroke();
+}
+
+/**
  * @param {Link} link
  * @param {number} width
+ * @param {boolean} dashed whether negative links are dashed
  * @returns {number[]}
  */
-function dashes(link, width) {
-  if (link.weight === 0) return [2, 5];
-  return link.sign === "-" ? [4 + 1.6 * width, 2 + 1.1 * width] : [];
+function dashes(link, width, dashed) {
+  if (link.size === 0) return [2, 4];
+  if (link.ridge) return [0.7 * width + 0.5, 0.9 * width + 0.5];
+  return dashed && link.sign === "-" ? [4 * width, 1.6 * width + 1] : [];
 }
 
 /**
@@ -199,7 +270,7 @@ function dashes(link, width) {
  */
 function drawArrow(context, from, to, radius, width) {
   const angle = Math.atan2(to.y - from.y, to.x - from.x);
-  const gap = radius * 1.35;
+  const gap = radius * RING;
   const long = 7 + 1.4 * width;
   const tip = {
     x: to.x - gap * Math.cos(angle),
@@ -215,35 +286,15 @@ function drawArrow(context, from, to, radius, width) {
 }
 
 /**
- * Dots on the line of an edge that varies with a moderator.
- * @param {CanvasRenderingContext2D} context
- * @param {Point} from
- * @param {Point} to
- * @param {Palette} palette
- * @param {number} width
- */
-function drawDots(context, from, to, palette, width) {
-  context.save();
-  context.strokeStyle = palette.surface;
-  context.lineCap = "round";
-  context.lineWidth = Math.max(1.6, 0.45 * width);
-  context.setLineDash([0, 9]);
-  context.beginPath();
-  context.moveTo(from.x, from.y);
-  context.lineTo(to.x, to.y);
-  context.stroke();
-  context.restore();
-}
-
-/**
  * @param {CanvasRenderingContext2D} context
  * @param {Sight} sight
  * @param {number[]} nodes
  * @param {Point[]} points
- * @param {number} radius
+ * @param {Room} room
  * @param {Set<number> | null} bright
  */
-function drawNodes(context, { scene, palette }, nodes, points, radius, bright) {
+function drawNodes(context, { scene, palette }, nodes, points, room, bright) {
+  const { radius } = room;
   const selected = scene.selection;
   for (const at of nodes) {
     const node = scene.graph.nodes[at];
@@ -256,13 +307,13 @@ function drawNodes(context, { scene, palette }, nodes, points, radius, bright) {
     if (node.ring === null) traceShape(context, kind, x, y, radius);
     else {
       context.beginPath();
-      context.arc(x, y, radius * 1.35, 0, 2 * Math.PI);
+      context.arc(x, y, radius * RING, 0, 2 * Math.PI);
     }
     context.fill();
     traceShape(context, kind, x, y, radius * (node.ring === null ? 1 : 0.92));
     context.globalAlpha = faded ? 0.3 : 1;
     if (node.role !== "covariate") {
-      context.fillStyle = palette.dark ? mixed(kind.line, kind.fill, 0.18) : kind.fill;
+      context.fillStyle = palette.dark ? mixed(palette.surface, kind.line, TINT) : kind.fill;
       context.fill();
     }
     context.strokeStyle = palette.dark ? kind.fill : kind.line;
@@ -275,7 +326,7 @@ function drawNodes(context, { scene, palette }, nodes, points, radius, bright) {
     if (chosen || scene.cursor === at || scene.found.has(at)) {
       context.globalAlpha = 1;
       context.beginPath();
-      context.arc(x, y, radius * 1.35 + 5, 0, 2 * Math.PI);
+      context.arc(x, y, radius * RING + 5, 0, 2 * Math.PI);
       context.strokeStyle = scene.cursor === at ? palette.ink : palette.accent;
       context.lineWidth = 2;
       context.setLineDash(chosen ? [] : [4, 3]);
@@ -296,7 +347,7 @@ function drawNodes(context, { scene, palette }, nodes, points, radius, bright) {
  * @param {Palette} palette
  */
 function drawRing(context, share, x, y, radius, palette) {
-  const around = radius * 1.35;
+  const around = radius * RING;
   context.lineWidth = Math.max(1.8, radius * 0.22);
   context.strokeStyle = palette.track;
   context.beginPath();
@@ -339,23 +390,23 @@ export function traceShape(context, kind, x, y, radius) {
  * @param {CanvasRenderingContext2D} context
  * @param {Sight} sight
  * @param {Point[]} points
- * @param {number} radius
+ * @param {Room} room
  * @param {Set<number> | null} bright
  * @param {Set<number> | null} [only]
  */
-function drawLabels(context, sight, points, radius, bright, only = null) {
-  const { scene, palette } = sight;
-  context.font = `${scene.places.length > 80 ? 11 : 13}px system-ui, sans-serif`;
+function drawLabels(context, sight, points, room, bright, only = null) {
+  const { palette } = sight;
+  context.font = `${room.font}px system-ui, sans-serif`;
   context.textBaseline = "middle";
+  context.textAlign = "center";
   context.lineJoin = "round";
   context.lineWidth = 4;
   context.strokeStyle = palette.surface;
   context.fillStyle = palette.ink;
-  for (const label of placeLabels(context, sight, points, radius, bright)) {
+  for (const label of placeLabels(context, sight, points, room, bright)) {
     if (only !== null && !only.has(label.node)) continue;
     context.globalAlpha = bright !== null && !bright.has(label.node) ? 0.35 : 1;
-    context.textAlign = label.align;
-    context.strokeText(label.text, label.x, label.y);
+    if (!room.inside) context.strokeText(label.text, label.x, label.y);
     context.fillText(label.text, label.x, label.y);
   }
   context.globalAlpha = 1;

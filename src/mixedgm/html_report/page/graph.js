@@ -1,7 +1,7 @@
 // The live graph: pan, zoom, drag, hover, choose; with a pointer, with fingers, with the keyboard.
 
 import { Camera } from "./camera.js";
-import { draw, linkWidth, nodeRadius } from "./drawing.js";
+import { control, draw, linkWidth, roomOf } from "./drawing.js";
 import { Layers } from "./layers.js";
 import { countText } from "./numbers.js";
 import { Scene } from "./scene.js";
@@ -291,9 +291,11 @@ export class GraphView {
     let nearest = 7;
     /** @type {Selection} */
     let found = null;
+    const room = roomOf(this.scene, this.camera);
     for (const link of this.scene.drawn) {
       const [a, b] = [link.a, link.b].map((at) => this.camera.toScreen(this.scene.places[at]));
-      const away = distance(point, a, b) - linkWidth(this.scene, link.weight) / 2;
+      const away =
+        distanceToLine(point, a, b, link.bend) - linkWidth(this.scene, room, link.size) / 2;
       if (away < nearest) [nearest, found] = [away, { a: link.a, b: link.b }];
     }
     return found;
@@ -301,7 +303,7 @@ export class GraphView {
 
   /** @param {Point} point */
   nodeAt(point) {
-    const reach = Math.max(nodeRadius(this.scene, this.camera) * 1.35, 9);
+    const reach = Math.max(roomOf(this.scene, this.camera).radius * 1.35, 9);
     let [found, nearest] = [-1, reach];
     this.scene.places.forEach((place, at) => {
       const { x, y } = this.camera.toScreen(place);
@@ -374,6 +376,30 @@ export class GraphView {
     });
     return best;
   }
+}
+
+/**
+ * From a point to a line between two others that may be bent.
+ * @param {Point} point
+ * @param {Point} a
+ * @param {Point} b
+ * @param {number} bend
+ */
+function distanceToLine(point, a, b, bend) {
+  if (bend === 0) return distance(point, a, b);
+  const by = control(a, b, bend);
+  let nearest = Infinity;
+  let before = a;
+  for (let k = 1; k <= 8; k++) {
+    const [t, s] = [k / 8, 1 - k / 8];
+    const next = {
+      x: s * s * a.x + 2 * s * t * by.x + t * t * b.x,
+      y: s * s * a.y + 2 * s * t * by.y + t * t * b.y,
+    };
+    nearest = Math.min(nearest, distance(point, before, next));
+    before = next;
+  }
+  return nearest;
 }
 
 /**

@@ -1,9 +1,8 @@
-// Names beside the nodes: where they cover least, and none over another.
-
-import { shortName } from "./numbers.js";
+// Names inside the nodes or beside them: where they cover least, and none over another.
 
 /** @typedef {import("./camera.js").Camera} Camera */
 /** @typedef {import("./camera.js").Point} Point */
+/** @typedef {import("./drawing.js").Room} Room */
 /** @typedef {import("./scene.js").Scene} Scene */
 
 /**
@@ -12,37 +11,46 @@ import { shortName } from "./numbers.js";
  * @property {string} text
  * @property {number} x
  * @property {number} y
- * @property {CanvasTextAlign} align
  */
 
 /** @typedef {{left: number, top: number, right: number, bottom: number}} Box */
 
-const LONGEST = 22;
-const LINE = 15;
-const FEW = 80;
+const GAP = 2.7; // pixels between a node and its name
+const FARTHER = 2; // pixels by which a name is nearer to its own node than to any other
+const FEW = 80; // columns up to which names avoid lines
+const TURNS = 16;
+
+/** Directions in which a name can stand from its node, and what each costs: below is best. */
+const SIDES = Array.from({ length: TURNS }, (_, at) => {
+  const turn = (2 * Math.PI * at) / TURNS;
+  const [x, y] = [Math.cos(turn), Math.sin(turn)].map((value) => Math.round(value * 1e9) / 1e9);
+  const cost = y === 1 ? 0 : y === -1 ? 0.1 : x === 1 ? 0.15 : x === -1 ? 0.2 : 0.3;
+  return { x, y, cost };
+});
 
 /** @type {Map<string, number>} */
 const widths = new Map();
 
-/** Sides on which the names of few columns stand, found once for a layout and a zoom. */
-/** @type {{key: string, chosen: number[]}} */
+/** Sides on which names stand, found once for a layout and a zoom. */
+/** @type {{key: string, chosen: {side: number, clear: boolean}[]}} */
 const sides = { key: "", chosen: [] };
 
 /**
- * Labels that do not overlap: first of what stands out, then of columns with many edges.
+ * The names that are shown: of few columns all that are clear, of what stands out all.
  * @param {CanvasRenderingContext2D} context
  * @param {{scene: Scene, camera: Camera, size: {width: number, height: number}}} sight
  * @param {Point[]} points
- * @param {number} radius
+ * @param {Room} room
  * @param {Set<number> | null} bright
  * @returns {Label[]}
  */
-export function placeLabels(context, { scene, camera, size }, points, radius, bright) {
-  const texts = scene.graph.nodes.map((node) => shortName(node.name, LONGEST));
+export function placeLabels(context, { scene, camera, size }, points, room, bright) {
+  const texts = scene.texts;
+  if (room.inside) {
+    return points.map(({ x, y }, node) => ({ node, text: texts[node], x, y: y + 1 }));
+  }
   const wide = texts.map((text) => textWidth(context, text));
-  const gap = radius * 1.35 + 7;
-  const few = points.length <= FEW;
-  if (few) chooseSides(scene, camera, points, wide, gap);
+  chooseSides(scene, camera, size, points, wide, room);
   const order = points
     .map((_, at) => at)
     .sort((a, b) => rank(scene, bright, b) - rank(scene, bright, a));
@@ -50,23 +58,17 @@ export function placeLabels(context, { scene, camera, size }, points, radius, br
   const labels = [];
   /** @type {Box[]} */
   const taken = [];
-  for (const at of order) {
-    const point = points[at];
+  for (const node of order) {
+    const point = points[node];
     if (point.x < -60 || point.x > size.width + 60) continue;
     if (point.y < -40 || point.y > size.height + 40) continue;
-    const { label, box } = candidate(
-      few ? sides.chosen[at] : 0,
-      at,
-      texts[at],
-      point,
-      wide[at],
-      gap,
-    );
-    const needed = isNeeded(scene, at) || few;
-    if (!needed && taken.some((other) => overlaps(box, other))) continue;
-    if (!few && !needed && hitsNode(box, points, at, radius)) continue;
+    const { side, clear } = sides.chosen[node];
+    const box = boxAt(side, point, wide[node], room);
+    const needed = isNeeded(scene, node) || bright?.has(node) === true;
+    if (!needed && (!clear || taken.some((other) => overlaps(box, other)))) continue;
     taken.push(box);
-    labels.push(label);
+    const [x, y] = [(box.left + box.right) / 2, (box.top + box.bottom) / 2];
+    labels.push({ node, text: texts[node], x, y });
   }
   return labels;
 }
@@ -106,65 +108,82 @@ function textWidth(context, text) {
 }
 
 /**
- * A label on one side of its node: 0 below, 1 above, 2 right, 3 left.
+ * The box of a name beside its node.
  * @param {number} side
- * @param {number} node
- * @param {string} text
  * @param {Point} point
  * @param {number} width
- * @param {number} gap
- * @returns {{label: Label, box: Box}}
+ * @param {Room} room
+ * @returns {Box}
  */
-function candidate(side, node, text, point, width, gap) {
-  const beside = side >= 2;
-  const x = side === 2 ? point.x + gap : side === 3 ? point.x - gap : point.x;
-  const y = side === 0 ? point.y + gap + LINE / 2 : side === 1 ? point.y - gap - LINE / 2 : point.y;
-  const left = side === 2 ? x : side === 3 ? x - width : x - width / 2;
-  /** @type {CanvasTextAlign} */
-  const align = beside ? (side === 2 ? "left" : "right") : "center";
-  const box = {
-    left,
-    right: left + width,
-    top: y - LINE / 2,
-    bottom: y + LINE / 2,
-  };
-  return { label: { node, text, x, y, align }, box };
+function boxAt(side, point, width, room) {
+  const { x, y } = SIDES[side];
+  const half = { x: width / 2, y: 0.62 * room.font };
+  const away = room.radius * 1.1 + GAP;
+  const reach = Math.min(
+    x === 0 ? Infinity : (half.x + away) / Math.abs(x),
+    y === 0 ? Infinity : (half.y + away) / Math.abs(y),
+  );
+  const [cx, cy] = [point.x + x * reach, point.y + y * reach];
+  return { left: cx - half.x, right: cx + half.x, top: cy - half.y, bottom: cy + half.y };
 }
 
 /**
- * Choose sides one node after the other, where labels cover as few lines, nodes and labels as can
- * be; the choice stays while one pans.
+ * Choose sides one node after the other: names touch no node and no other name, are nearer to their
+ * own node than to any other, and cross as few lines as can be. The choice stays while one pans.
  * @param {Scene} scene
  * @param {Camera} camera
+ * @param {{width: number, height: number}} size
  * @param {Point[]} points
  * @param {number[]} wide
- * @param {number} gap
+ * @param {Room} room
  */
-function chooseSides(scene, camera, points, wide, gap) {
+function chooseSides(scene, camera, size, points, wide, room) {
   const places = scene.places.map((p) => `${p.x.toFixed(2)},${p.y.toFixed(2)}`).join(";");
-  const key = `${camera.scale.toFixed(1)}|${scene.links.length}|${scene.widest}|${places}`;
+  const key = `${camera.scale.toFixed(1)}|${scene.version}|${places}`;
   if (sides.key === key) return;
   sides.key = key;
   /** @type {Box[]} */
   const taken = [];
-  sides.chosen = points.map((point, at) => {
-    let best = 0;
-    let least = Infinity;
-    for (let side = 0; side < 4; side++) {
-      const { box } = candidate(side, at, "", point, wide[at], gap);
-      let cost = side * 0.3;
-      for (const other of taken) if (overlaps(box, other)) cost += 6;
+  const lines = points.length <= FEW ? scene.links : [];
+  const middle = {
+    x: points.reduce((sum, point) => sum + point.x, 0) / points.length,
+    y: points.reduce((sum, point) => sum + point.y, 0) / points.length,
+  };
+  const far = Math.max(...points.map((p) => Math.hypot(p.x - middle.x, p.y - middle.y)), 1);
+  const order = points
+    .map((_, at) => at)
+    .sort((a, b) => (scene.around?.[b].length ?? 0) - (scene.around?.[a].length ?? 0));
+  const whole = camera.zoom <= 1;
+  const own = GAP + FARTHER + room.radius * 1.1;
+  for (const at of order) {
+    const point = points[at];
+    let [best, least, faults] = [0, Infinity, 0];
+    SIDES.forEach((side, k) => {
+      const box = boxAt(k, point, wide[at], room);
+      let wrong = whole && !isInside(box, size) ? 1 : 0;
+      for (const other of taken) if (overlaps(box, other)) wrong += 1;
       points.forEach((other, node) => {
-        if (node !== at && distanceToBox(other, box) < gap - 2) cost += 5;
+        if (node !== at && distanceToBox(other, box) < own) wrong += 2;
       });
-      for (const link of scene.links) {
-        if (crosses(points[link.a], points[link.b], box)) cost += 1;
+      const outward = (side.x * (point.x - middle.x) + side.y * (point.y - middle.y)) / far;
+      let cost = 100 * wrong + side.cost - 0.4 * outward;
+      if (cost >= least) return;
+      for (const link of lines) {
+        if (crosses(points[link.a], points[link.b], box)) cost += scene.scale.opacity(link.size);
       }
-      if (cost < least) [best, least] = [side, cost];
-    }
-    taken.push(candidate(best, at, "", point, wide[at], gap).box);
-    return best;
-  });
+      if (cost < least) [best, least, faults] = [k, cost, wrong];
+    });
+    sides.chosen[at] = { side: best, clear: faults === 0 };
+    if (faults === 0) taken.push(boxAt(best, point, wide[at], room));
+  }
+}
+
+/**
+ * @param {Box} box
+ * @param {{width: number, height: number}} size
+ */
+function isInside(box, size) {
+  return box.left > 2 && box.right < size.width - 2 && box.top > 2 && box.bottom < size.height - 2;
 }
 
 /**
@@ -178,16 +197,6 @@ function overlaps(one, other) {
     one.top < other.bottom &&
     other.top < one.bottom
   );
-}
-
-/**
- * @param {Box} box
- * @param {Point[]} points
- * @param {number} own
- * @param {number} radius
- */
-function hitsNode(box, points, own, radius) {
-  return points.some((point, at) => at !== own && distanceToBox(point, box) < radius);
 }
 
 /**

@@ -1,8 +1,8 @@
 // What shapes, colours and lines mean: only of what is drawn.
 
 import { element, svg } from "./dom.js";
-import { linkWidth, mixed } from "./drawing.js";
-import { weightText } from "./numbers.js";
+import { MOST_DASHED, TINT, mixed } from "./drawing.js";
+import { countText, sizeText } from "./numbers.js";
 import { palette } from "./theme.js";
 
 /** @typedef {import("./scene.js").Scene} Scene */
@@ -27,23 +27,34 @@ export function showLegend(place, scene) {
     const measures = [...new Set(kinds.map((kind) => kind.measure))].join(" or ");
     keys.push([ringKey(), `predicted by the others (${measures})`]);
   }
-  const weighed = links.filter((link) => link.weight > 0);
-  if (weighed.some((link) => link.sign === "+")) keys.push([lineKey("positive", 3), "positive"]);
-  if (weighed.some((link) => link.sign === "-")) keys.push([lineKey("negative", 3), "negative"]);
-  if (weighed.some((link) => link.sign === "")) {
+  const sized = links.filter((link) => link.size > 0);
+  if (sized.some((link) => link.sign === "+")) keys.push([lineKey("positive", 3), "positive"]);
+  if (sized.some((link) => link.sign === "-")) {
+    keys.push([lineKey("negative", 3, scene.links.length <= MOST_DASHED ? "7 4" : ""), "negative"]);
+  }
+  if (sized.some((link) => link.sign === "")) {
     keys.push([lineKey("unsigned", 3), "no single sign"]);
   }
+  if (links.some((link) => link.ridge)) {
+    keys.push([lineKey("plain", 3, "2.5 3"), "size not determined"]);
+  }
   if (links.some((link) => link.directed)) keys.push([text("→"), "from a covariate"]);
-  if (links.some((link) => link.varies))
-    keys.push([lineKey("varies", 2), "dots: varies with a moderator"]);
-  if (weighed.length > 0) {
-    const heaviest = Math.max(...weighed.map((link) => link.weight));
-    const beyond = heaviest > scene.widest * 1.001;
-    const most = Math.min(heaviest, scene.widest);
-    const label = beyond
-      ? `weight ≥ ${weightText(scene.widest)} (up to ${weightText(heaviest)})`
-      : `weight ${weightText(most)}`;
-    keys.push([lineKey("plain", linkWidth(scene, most)), label]);
+  if (links.some((link) => link.varies)) {
+    keys.push([lineKey("plain", 2, "2 4"), "varies with a moderator"]);
+  }
+  if (sized.length > 0) {
+    const { cut, keys: sizes } = scene.graph.scale;
+    for (const size of sizes) {
+      const sample = lineKey("plain", 1.2 * scene.scale.width(size));
+      sample.style.opacity = String(scene.scale.opacity(size));
+      keys.push([sample, `strength ${sizeText(size)}`]);
+    }
+    const faint = sized.filter((link) => scene.scale.recedes(link.size)).length;
+    if (cut !== null && faint > 0) {
+      const sample = lineKey("plain", 1);
+      sample.style.opacity = String(scene.scale.opacity(0.8 * cut));
+      keys.push([sample, `${countText(faint, "edge")} below ${sizeText(cut)}`]);
+    }
   }
   place.replaceChildren(
     ...keys.map(([sample, label]) => element("li", {}, sample, element("span", {}, label))),
@@ -58,16 +69,17 @@ function text(sign) {
 /**
  * @param {string} look
  * @param {number} width
+ * @param {string} [dashes]
  */
-function lineKey(look, width) {
+function lineKey(look, width, dashes = "") {
   const line = svg("line", {
     x1: 1,
     y1: 7,
     x2: 27,
     y2: 7,
     class: `key-${look}`,
-    "stroke-width": Math.max(width, 1.5),
-    "stroke-dasharray": look === "negative" ? "7 4" : look === "varies" ? "2 4" : undefined,
+    "stroke-width": width,
+    "stroke-dasharray": dashes === "" ? undefined : dashes,
   });
   return svg("svg", { width: 28, height: 14, "aria-hidden": "true" }, line);
 }
@@ -97,7 +109,7 @@ function nodeKey(kind) {
     pentagon: "M8 1 L15 6.2 L12.3 14.5 H3.7 L1 6.2 Z",
   };
   const { dark, surface } = palette();
-  const fill = kind === null ? surface : dark ? mixed(kind.line, kind.fill, 0.18) : kind.fill;
+  const fill = kind === null ? surface : dark ? mixed(surface, kind.line, TINT) : kind.fill;
   const line = kind === null ? palette().muted : dark ? kind.fill : kind.line;
   const path = {
     d: shapes[kind?.shape ?? "circle"],

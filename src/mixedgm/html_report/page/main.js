@@ -119,16 +119,16 @@ function describe(stage) {
 }
 
 /**
- * A slider that hides light edges, where there are many.
+ * A slider that hides weak edges, where there are many.
  * @param {GraphView} view
  * @param {() => void} legend
  */
 function startMinimum(view, legend) {
-  const weights = content.graph.edges
+  const sizes = content.graph.edges
     .filter((edge) => edge.moderator === undefined)
-    .map((edge) => edge.weight);
+    .map((edge) => edge.size);
   const part = byId("minimum-part");
-  if (weights.length < 30) {
+  if (sizes.length < 30) {
     part.remove();
     return;
   }
@@ -140,7 +140,7 @@ function startMinimum(view, legend) {
     id: "minimum",
   });
   const shown = element("output", { for: "minimum", class: "fine" });
-  const ordered = [...weights].sort((one, other) => one - other);
+  const ordered = [...sizes].sort((one, other) => one - other);
   const tell = () => {
     const at = Math.min(
       Math.floor((Number(slider.value) / 100) * ordered.length),
@@ -153,7 +153,7 @@ function startMinimum(view, legend) {
     view.redraw();
   };
   slider.addEventListener("input", tell);
-  part.append(element("label", { for: "minimum" }, "Heaviest edges"), slider, shown);
+  part.append(element("label", { for: "minimum" }, "Strongest edges"), slider, shown);
   tell();
 }
 

@@ -28,6 +28,15 @@ export function axisText(value) {
 }
 
 /**
+ * A strength from 0 to 1 with two digits after the point, as pictures of networks write it.
+ * @param {number} size
+ */
+export function sizeText(size) {
+  if (size === 0 || size === 1) return String(size);
+  return size >= 0.01 ? size.toFixed(2) : size.toPrecision(1);
+}
+
+/**
  * A weight with two digits that matter, as pictures of networks write it.
  * @param {number} weight
  */

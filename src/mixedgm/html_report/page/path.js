@@ -3,6 +3,7 @@
 import { label } from "./charts.js";
 import { button, element, svg } from "./dom.js";
 import { countText, numberText } from "./numbers.js";
+import { pairKey } from "./scene.js";
 
 /** @typedef {import("./graph.js").GraphView} GraphView */
 /** @typedef {import("./types").Link} Link */
@@ -66,9 +67,9 @@ export class PathPanel {
         : `λ = ${lam} was given.`;
     const cut =
       lines.length < nLines
-        ? ` Of ${nLines.toLocaleString("en")} lines the ${lines.length.toLocaleString("en")} heaviest are drawn.`
+        ? ` Of ${nLines.toLocaleString("en")} lines the ${lines.length.toLocaleString("en")} strongest are drawn.`
         : "";
-    return `A large penalty leaves no edges; as it falls, the strongest come first. ${chosen} Weights along the path are shrunken by the penalty.${cut}`;
+    return `A large penalty leaves no edges; as it falls, the strongest come first. ${chosen} Strengths along the path are shrunken by the penalty.${cut}`;
   }
 
   /**
@@ -82,9 +83,7 @@ export class PathPanel {
       scene.showModel();
       if (this.path.chosen !== null) this.slider.value = String(this.path.chosen);
     } else {
-      scene.widest = Math.max(...this.path.lines.map((line) => Math.max(...line[5])), 1e-12);
-      scene.widest = Math.min(scene.widest, Math.max(scene.graph.widest, 0.1));
-      scene.setLinks(linksAt(this.path, step, scene.graph.nodes));
+      scene.setLinks(linksAt(this.path, step, scene.graph));
     }
     this.tell();
     this.drawChart();
@@ -169,15 +168,17 @@ export class PathPanel {
  * The edges at a step of the path.
  * @param {Path} path
  * @param {number} step
- * @param {import("./types").Column[]} nodes
+ * @param {import("./types").Graph} graph
  * @returns {Link[]}
  */
-export function linksAt(path, step, nodes) {
+export function linksAt(path, step, graph) {
   /** @type {Map<string, Link>} */
   const links = new Map();
-  for (const [a, b, moderator, sign, first, weights] of path.lines) {
-    const weight = weights[step - first] ?? 0;
-    if (step < first || weight === 0) continue;
+  const bends = new Map(graph.edges.map((edge) => [pairKey(edge.a, edge.b), edge.bend ?? 0]));
+  for (const [a, b, moderator, sign, first, sizes] of path.lines) {
+    const size = sizes[step - first] ?? 0;
+    if (step < first || size === 0) continue;
+    const bend = bends.get(pairKey(a, b)) ?? 0;
     const key = `${a} ${b}`;
     const known = links.get(key);
     if (moderator >= 0) {
@@ -186,21 +187,26 @@ export function linksAt(path, step, nodes) {
         links.set(key, {
           a,
           b,
-          weight: 0,
+          size: 0,
           sign: "",
           directed: false,
           varies: true,
+          ridge: false,
+          bend,
           edge: -1,
         });
     } else {
+      const { nodes } = graph;
       const directed = nodes[a].role === "covariate" || nodes[b].role === "covariate";
       links.set(key, {
         a,
         b,
-        weight,
+        size,
         sign,
         directed,
         varies: known?.varies ?? false,
+        ridge: false,
+        bend,
         edge: -1,
       });
     }

@@ -1,24 +1,39 @@
 // What is to be drawn: places of columns, the links between them, what is looked at.
 
+import { shortName } from "./numbers.js";
+import { Scale } from "./scale.js";
+
 /** @typedef {import("./types").Edge} Edge */
 /** @typedef {import("./types").Graph} Graph */
 /** @typedef {import("./types").Link} Link */
 /** @typedef {import("./types").Selection} Selection */
 
+const LONGEST = 24;
+
+/**
+ * The width of a text against the size of its type.
+ * @param {string} text
+ */
+function ems(text) {
+  const context = document.createElement("canvas").getContext("2d");
+  if (context === null) return 0.6 * text.length;
+  context.font = "100px system-ui, sans-serif";
+  return context.measureText(text).width / 100;
+}
+
 export class Scene {
   /** @param {Graph} graph */
   constructor(graph) {
     this.graph = graph;
-    /** Places of the columns, in a world that has about one column per unit of area. */
-    const spread = Math.sqrt(graph.nodes.length) + 1;
-    this.places = graph.nodes.map((node) => ({
-      x: node.x * spread,
-      y: node.y * spread,
-    }));
+    /** Places of the columns, at least 1 apart. */
+    this.places = graph.nodes.map(({ x, y }) => ({ x, y }));
+    this.scale = new Scale(graph.scale);
+    this.texts = graph.nodes.map((node) => shortName(node.name, LONGEST));
+    /** The width of the longest name, against the size of its type. */
+    this.longest = Math.max(...this.texts.map(ems), 0);
     this.shapes = new Map(graph.kinds.map((kind) => [kind.name, kind]));
     /** @type {Link[]} */
     this.links = [];
-    this.widest = graph.widest;
     /** @type {Selection} */
     this.selection = null;
     /** @type {Selection} */
@@ -34,7 +49,7 @@ export class Scene {
   }
 
   /**
-   * Stretch the layout a little towards the shape of the room it has.
+   * Stretch the layout a little towards the shape of the room it has; nodes come no nearer.
    * @param {number} wanted width to height
    */
   stretch(wanted) {
@@ -43,20 +58,22 @@ export class Scene {
     const wide = Math.max(...xs) - Math.min(...xs);
     const tall = Math.max(...ys) - Math.min(...ys);
     if (wide === 0 || tall === 0) return;
-    const factor = Math.min(Math.max((wanted * tall) / wide, 1 / 1.4), 1.4);
-    for (const place of this.places) place.x *= factor;
+    const factor = Math.min(Math.max((wanted * tall) / wide, 1 / 1.3), 1.3);
+    for (const place of this.places) {
+      if (factor > 1) place.x *= factor;
+      else place.y /= factor;
+    }
   }
 
   /** Show the edges of the model. */
   showModel() {
-    this.widest = this.graph.widest;
     this.setLinks(linksOf(this.graph.edges));
   }
 
   /** @param {Link[]} links */
   setLinks(links) {
     this.version += 1;
-    this.links = links.sort((one, other) => one.weight - other.weight);
+    this.links = links.sort((one, other) => one.size - other.size);
     /** @type {Link[][]} */
     this.around = this.places.map(() => []);
     for (const link of this.links) {
@@ -65,11 +82,9 @@ export class Scene {
     }
   }
 
-  /** Links that are heavy enough to be drawn. */
+  /** Links that are strong enough to be drawn. */
   get drawn() {
-    return this.smallest > 0
-      ? this.links.filter((link) => link.weight >= this.smallest)
-      : this.links;
+    return this.smallest > 0 ? this.links.filter((link) => link.size >= this.smallest) : this.links;
   }
 
   /**
@@ -114,20 +129,24 @@ export function linksOf(edges) {
       else
         links.set(key, {
           ...ends(edge),
-          weight: 0,
+          size: 0,
           sign: "",
           directed: false,
           varies: true,
+          ridge: false,
+          bend: edge.bend ?? 0,
           edge: -1,
         });
       return;
     }
     links.set(key, {
       ...ends(edge),
-      weight: edge.weight,
+      size: edge.size,
       sign: edge.sign,
       directed: edge.directed === true,
       varies: known?.varies ?? false,
+      ridge: edge.ridge === true,
+      bend: edge.bend ?? 0,
       edge: at,
     });
   });

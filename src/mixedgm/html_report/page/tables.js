@@ -171,7 +171,7 @@ export class TableView {
       if (column.name !== "weight" && column.name !== "probability") {
         return element("td", { class: "number" }, text);
       }
-      const most = column.name === "weight" ? this.content.graph.widest : 1;
+      const most = column.name === "weight" ? this.content.graph.heaviest : 1;
       return element(
         "td",
         { class: "number with-bar" },

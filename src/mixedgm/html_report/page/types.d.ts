@@ -29,6 +29,10 @@ export interface Edge {
   a: number;
   b: number;
   weight: number;
+  /** The strength that is drawn, from 0 to 1. */
+  size: number;
+  /** How far its line bends aside, as a share of its length. */
+  bend?: number;
   sign: Sign;
   partial?: number;
   directed?: boolean;
@@ -38,11 +42,23 @@ export interface Edge {
   frequency?: number;
 }
 
+/** `mixedgm.views.scale.Scale`: what decides widths (in points) and opacities of lines. */
+export interface ScaleLook {
+  maximum: number;
+  cut: number | null;
+  thinnest: number;
+  receded: number;
+  widest: number;
+  faintest: number;
+  faint: number;
+  solid: number;
+}
+
 export interface Graph {
   nodes: Column[];
   kinds: Kind[];
   edges: Edge[];
-  widest: number;
+  scale: ScaleLook & { keys: number[] };
   heaviest: number;
   refitted: boolean;
 }
@@ -80,7 +96,7 @@ export interface Histogram {
   hidden: number;
 }
 
-/** Source, target, moderator or -1, sign, first step, weights from there on. */
+/** Source, target, moderator or -1, sign, first step, strengths from there on. */
 export type PathLine = [number, number, number, Sign, number, number[]];
 
 export interface Scores {
@@ -165,10 +181,14 @@ export interface Content {
 export interface Link {
   a: number;
   b: number;
-  weight: number;
+  /** From 0 to 1; 0 where the columns are only related at some values of a moderator. */
+  size: number;
   sign: Sign;
   directed: boolean;
   varies: boolean;
+  /** Whether the data do not determine its size. */
+  ridge: boolean;
+  bend: number;
   /** Place in `graph.edges`; -1 along the path, and for a pair that only varies. */
   edge: number;
 }

@@ -1,6 +1,6 @@
 // Edges and columns in words.
 
-import { countText, numberText, percentText, weightText } from "./numbers.js";
+import { countText, numberText, percentText, sizeText, weightText } from "./numbers.js";
 
 /** @typedef {import("./types").Column} Column */
 /** @typedef {import("./types").Content} Content */
@@ -37,12 +37,12 @@ export function edgeSentence(content, edge) {
 /**
  * A short form for the pointer.
  * @param {Content} content
- * @param {{a: number, b: number, weight: number, sign: Sign, directed?: boolean, varies?: boolean}} link
+ * @param {{a: number, b: number, size: number, sign: Sign, directed?: boolean, varies?: boolean}} link
  */
 export function linkHint(content, link) {
   const [a, b] = [link.a, link.b].map((at) => content.graph.nodes[at].name);
   const parts = [`${a} ${link.directed ? "→" : "–"} ${b}`];
-  if (link.weight > 0) parts.push(`${SIGNS[link.sign]}, weight ${weightText(link.weight)}`);
+  if (link.size > 0) parts.push(`${SIGNS[link.sign]}, strength ${sizeText(link.size)}`);
   if (link.varies) parts.push("varies with a moderator");
   return parts.join("\n");
 }

