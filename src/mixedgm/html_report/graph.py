@@ -18,7 +18,7 @@ _MEASURES = {"r2": "R²", "normalised_accuracy": "normalised accuracy"}
 def graph_content(material: Material) -> Json:
     """Return the columns with their places, the edges, and what widths mean."""
     fitted = material.fitted
-    weights = [edge.weight for edge in fitted.edges]
+    weights = [edge.strength for edge in fitted.edges]
     return {
         "nodes": _nodes(material),
         "kinds": _kinds(material),
@@ -82,7 +82,8 @@ def edge_content(material: Material, edge: Edge) -> dict[str, Json]:
     content: dict[str, Json] = {
         "a": place[edge.source],
         "b": place[edge.target],
-        "weight": number(edge.weight),
+        "strength": number(edge.strength),
+        "norm": number(edge.norm),
         "sign": edge.sign or "",
     }
     if edge.partial_correlation is not None:

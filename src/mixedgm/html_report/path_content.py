@@ -36,7 +36,7 @@ def path_content(material: Material) -> Json:
         for edge in fitted.edges_at(step):
             if _line(edge) not in lines:
                 lines[_line(edge)] = np.zeros(len(steps))
-            lines[_line(edge)][at] = edge.weight
+            lines[_line(edge)][at] = edge.strength
     order = sorted(lines, key=lambda line: -float(lines[line].max()))
     lams = fitted.path.lams[steps]
     return {

@@ -154,7 +154,7 @@ def information(u: End, v: End, of_u: Floats, of_v: Floats, theta: Floats) -> Fl
     if not v.is_real:
         logits = _normalised(logits)
         there = np.exp(logits[:, -1, :])
-        return _of_table(logits) + there.sum(axis=1) * x.information(there)
+        return np.asarray(_of_table(logits) + there.sum(axis=1) * x.information(there))
     other = v.slope + of_v[:, -1:] + (u.statistics @ theta[:, :, -1:])[:, :, 0]
     y = _Normals(other / v.precision, np.full(other.shape, 1.0 / v.precision))
     logits[:, :, -1] += _integral(other, v.precision)
@@ -197,7 +197,7 @@ class _Normals:
     """(n, states)."""
 
     def information(self, share: Floats) -> Floats:
-        """(n,) information that number and state have about each other; shares need not add to 1."""
+        """(n,) information of number and state about each other, from unnormalised shares."""
         n_states = share.shape[1]
         if n_states == 1:
             return np.zeros(len(share))
@@ -270,9 +270,7 @@ def _of_table(logits: Floats) -> Floats:
     rows, columns = _log_sum(logits, axis=2), _log_sum(logits, axis=1)
     ratio = logits - rows[:, :, None] - columns[:, None, :]
     share = np.exp(logits)
-    return np.asarray(
-        np.maximum((share * np.where(share > 0.0, ratio, 0.0)).sum(axis=(1, 2)), 0.0)
-    )
+    return np.asarray(np.maximum((share * np.where(share > 0.0, ratio, 0.0)).sum(axis=(1, 2)), 0.0))
 
 
 def _normalised(logits: Floats) -> Floats:

@@ -56,7 +56,7 @@ _BLOCKS = (
     "cat_bias",
 )
 _COEF = {False: "coef", True: "nodewise_coef"}
-_ALL_PAIRS = ("selection_frequency", "edge_probability", "shrunken_weights")
+_ALL_PAIRS = ("selection_frequency", "edge_probability", "shrunken_norms")
 _MOST_COUNTS = 10_000_000
 _OPTIONS = frozenset(field.name for field in fields(Options))
 _LONGEST_SETTING = 100_000  # values
@@ -104,7 +104,7 @@ def save(
         "node_scales": fitted.node_scales,
         "selection_frequency": fitted.selection_frequency,
         "edge_probability": fitted.edge_probability,
-        "shrunken_weights": fitted.shrunken_weights,
+        "shrunken_norms": fitted.shrunken_norms,
         **scores,
         **joint_arrays,
         **path_arrays,
@@ -201,7 +201,7 @@ def _read(stream: BinaryIO) -> tuple[FittedModel, dict[str, Any]]:
         },
         selection_frequency=archive.get("selection_frequency", sizes),
         edge_probability=archive.get("edge_probability", sizes),
-        shrunken_weights=archive.get("shrunken_weights", sizes),
+        shrunken_norms=archive.get("shrunken_norms", sizes),
         margins=_margins(archive, sizes),
         known_terms=_node_terms(archive, document["joint"], params, sizes),
     )
@@ -360,7 +360,7 @@ def _bounded(what: str, values: Floats, low: float = 1.0 / LARGEST) -> None:
 
 def _check_weights(fitted: FittedModel) -> None:
     with np.errstate(over="ignore", invalid="ignore"):
-        weights = fitted.pair_weights, fitted.deviation_weights
+        weights = fitted.pair_norms, fitted.deviation_norms
         if not all(np.isfinite(each).all() for each in weights):
             raise ModelFileError("the weights of its edges are not finite")
 

@@ -373,7 +373,7 @@ ARRAYS = {
     "scores": Array("k c?", _anything),
     "selection_frequency": Array("h? n n", _share),
     "edge_probability": Array("h? n n", _share),
-    "shrunken_weights": Array("g n n", _size),
+    "shrunken_norms": Array("g n n", _size),
     "moderators": Array("m", dtype="int64"),
     "moderation_middle": Array("d"),
     "moderation_span": Array("m 2", _anything),
@@ -409,7 +409,7 @@ ARRAYS = {
     "path_deviations": Array("b", _anything, "uint8"),
 }
 
-SPARSE = ("coef", "nodewise_coef", "selection_frequency", "edge_probability", "shrunken_weights")
+SPARSE = ("coef", "nodewise_coef", "selection_frequency", "edge_probability", "shrunken_norms")
 """Arrays that may be two instead: NAME_places, where it is not zero, and NAME_entries."""
 for _name in SPARSE:
     ARRAYS[f"{_name}_places"] = Array("i", _size, "int64")

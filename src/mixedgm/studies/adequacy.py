@@ -304,7 +304,7 @@ class _Comparison:
         tail, distance, adjusted_p = (part[worst, at] for part in (tail, distance, adjusted_p))
         order = np.lexsort([-distance, tail])
         seen, drawn = self.observed.strength[u, v], simulated[u, v]
-        edges = self.fitted.edge_weights[u, v] > 0.0
+        edges = self.fitted.edge_norms[u, v] > 0.0
         checks = []
         for k in order.tolist():
             aspect, ends = names[worst[k]], (int(u[k]), int(v[k]))

@@ -348,11 +348,11 @@ def _check_same_table(plan: ResamplingPlan, fitted: FittedModel) -> None:
         return
     record = fitted_record(plan, plan.design)
     columns = Layout.without_edges(fitted.schema.spans)
-    known = pair_numbers(columns.n_nodes, np.argwhere(np.triu(fitted.edge_weights)))
+    known = pair_numbers(columns.n_nodes, np.argwhere(np.triu(fitted.edge_norms)))
     pairs = np.union1d(known, record["pairs"])
     found = Replicates.gather(columns, [record], pairs)
     weights, (u, v) = found.weights[0], found.ends.T
-    expected = fitted.edge_weights[u, v]
+    expected = fitted.edge_norms[u, v]
     off = np.abs(weights - expected)
     if fitted.edge_probability is not None:
         # Tests may settle on another graph from here, but not on a very different one.

@@ -279,4 +279,4 @@ def repaired_model(fitted: FittedModel) -> FittedModel:
         notes=(*fitted.report.notes, note),
     )
     params = whole.with_real_precision(precision)
-    return replace(fitted, params=params, report=report, known_terms=None)
+    return replace(fitted, params=params, report=report, known_terms=None, known_strengths=None)

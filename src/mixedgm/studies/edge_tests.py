@@ -224,7 +224,7 @@ def held_graph(task: Task, fitted: FittedModel, method: str) -> tuple[Ints, str]
         )
     if method == "free" or (method == "auto" and roomy):
         return everything, "free"
-    weights = fitted.all_weights
+    weights = fitted.all_norms
     u, v = layout.pairs.T
     start = np.flatnonzero(weights[1 + layout.moderator, u, v] > 0.0)
     return settled(task, start, LocalFDR(0.5).log_limit).graph, "graph"

@@ -138,7 +138,7 @@ class EdgeTests:
     def _in_model(self) -> Any:
         layout = self.task.layout
         u, v = layout.pairs.T
-        return self.fitted.all_weights[1 + layout.moderator, u, v] > 0.0
+        return self.fitted.all_norms[1 + layout.moderator, u, v] > 0.0
 
     @cached_property
     def _weights(self) -> Floats:

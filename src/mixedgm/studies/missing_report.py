@@ -362,7 +362,7 @@ def report_missing(
         gaps,
         fitted.library,
         missing_information(fitted, options, gaps),
-        fitted.edge_weights > 0.0,
+        fitted.edge_norms > 0.0,
         "model" if options.missing == "model" else "drop",
         alpha,
     )

@@ -86,7 +86,7 @@ class Appearance:
             edges = tuple(
                 edge
                 for edge in edges
-                if edge.weight >= self.minimum and edge.source in names and edge.target in names
+                if edge.strength >= self.minimum and edge.source in names and edge.target in names
             )
         return edges[: self.max_edges]
 
@@ -97,7 +97,7 @@ class Appearance:
 
     def scale(self, edges: Sequence[Edge]) -> Scale:
         """Return what the widths of these edges mean."""
-        weights = [edge.weight for edge in edges]
+        weights = [edge.strength for edge in edges]
         maximum = widest_weight(weights) if self.maximum is None else float(self.maximum)
         if self.cut is not None:
             maximum = max(maximum, self.cut)
@@ -119,7 +119,7 @@ class Appearance:
             if pair in texts or pair[::-1] in texts:
                 continue
             if labels is True:
-                text: Any = weight_text(edge.weight)
+                text: Any = weight_text(edge.strength)
             else:
                 text = labels(*pair) if callable(labels) else by_pair.get(frozenset(pair))
             texts[pair] = "" if text is None else str(text)

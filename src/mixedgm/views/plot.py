@@ -203,7 +203,7 @@ def _obstacles(
 ) -> Lines:
     """Return what labels keep clear of: lines of edges, and heads of arrows as short wide lines."""
     ends = _segments(places, edges)
-    widths = [scale.width(edge.weight) / 2.0 for edge in edges]
+    widths = [scale.width(edge.strength) / 2.0 for edge in edges]
     heads = [at for at, edge in enumerate(edges) if edge.directed]
     if heads:
         ax.apply_aspect()
@@ -235,7 +235,7 @@ def _draw_edges(ax: Axes, places: Positions, edges: Sequence[Edge], scale: Scale
     moderated = [edge for edge in edges if edge.moderator]
     add(
         moderated,
-        linewidths=[max(1.2, 0.6 * scale.width(edge.weight)) for edge in moderated],
+        linewidths=[max(1.2, 0.6 * scale.width(edge.strength)) for edge in moderated],
         colors=[INK],
         linestyles=[_MODERATED],
         zorder=2,
@@ -245,8 +245,8 @@ def _draw_edges(ax: Axes, places: Positions, edges: Sequence[Edge], scale: Scale
         chosen = [edge for edge in reversed(edges) if edge.sign == sign and not edge.moderator]
         add(
             chosen,
-            linewidths=[scale.width(edge.weight) for edge in chosen],
-            colors=[to_rgba(colour, scale.opacity(edge.weight)) for edge in chosen],
+            linewidths=[scale.width(edge.strength) for edge in chosen],
+            colors=[to_rgba(colour, scale.opacity(edge.strength)) for edge in chosen],
             linestyles=[_DASHES[sign]],
             capstyle="round" if sign != "-" else "butt",
             zorder=1,
@@ -271,14 +271,14 @@ def _draw_heads(
                 shrinkB=radius,
                 linewidth=0.0,
                 color=SIGN_COLOURS[edge.sign],
-                alpha=None if scale.cut is None else scale.opacity(edge.weight),
+                alpha=None if scale.cut is None else scale.opacity(edge.strength),
                 zorder=1.5,
             )
             ax.add_patch(head)
 
 
 def _head_scale(edge: Edge, scale: Scale) -> float:
-    return 9.0 + 2.6 * scale.width(edge.weight)
+    return 9.0 + 2.6 * scale.width(edge.strength)
 
 
 class _NodeClass(NamedTuple):

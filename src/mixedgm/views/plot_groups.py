@@ -104,7 +104,8 @@ def _together(fitted: Sequence[FittedModel]) -> FittedModel:
     """A model with every edge of any group: absolute values, so that no two cancel."""
     coef = np.abs([model.params.coef for model in fitted]).mean(axis=0)
     scales = np.max([model.node_scales for model in fitted], axis=0)
-    return replace(fitted[0], params=replace(fitted[0].params, coef=coef), node_scales=scales)
+    params = replace(fitted[0].params, coef=coef)
+    return replace(fitted[0], params=params, node_scales=scales, known_strengths=None)
 
 
 def plot_differences(

@@ -54,7 +54,7 @@ class Summary(Account):
     n_possible : int
         Pairs of columns that may have an edge.
     edges : tuple of Edge
-        All edges, heaviest first.
+        All edges, strongest first.
     notes : tuple of str
         Notes of the fit, and columns that were left out.
     loss : str

@@ -63,5 +63,5 @@ def run(args: Namespace, console: Console) -> None:
         console.say(f"wrote {args.output}")
         return
     columns = edges_columns(fitted, shrunken=args.shrunken)
-    beside = columns["shrunken_weight"] if args.shrunken else None
+    beside = columns["shrunken_norm"] if args.shrunken else None
     deliver(columns, args, console, lambda width: edges_text(fitted.edges, width, beside))
