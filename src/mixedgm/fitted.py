@@ -424,14 +424,15 @@ class FittedModel:
         is_fixed = np.isin(np.arange(len(nodes)), self.schema.covariates)
         pairs = zip(u.tolist(), v.tolist(), strict=True)
         strengths = self.strengths[: len(norm)].tolist()
-        values: Iterator[tuple[Any, ...]]
-        values = zip(strengths, self._signs, self._partial_correlations, norm.tolist(), strict=True)
+        values = (strengths, self._signs, self._partial_correlations, norm.tolist())
         directed = (is_fixed[u] | is_fixed[v]).tolist()
-        for (a, b), told, fixed in zip(pairs, values, directed, strict=True):
+        for (a, b), size, sign, relation, norm_of, fixed in zip(
+            pairs, *values, directed, strict=True
+        ):
             source, target = self.schema.directed(a, b) if fixed else (a, b)
             kind, ridge = edge_kind(self.schema, a, b), self._has_ridge(a, b)
             names = nodes[source].name, nodes[target].name
-            yield Edge(*names, kind, *told, fixed, ridge=ridge)
+            yield Edge(*names, kind, size, sign, relation, norm_of, fixed, ridge=ridge)
 
     @property
     def _partial_correlations(self) -> list[float | None]:

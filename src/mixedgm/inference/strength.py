@@ -23,7 +23,7 @@ from mixedgm.table.encode import Design
 from mixedgm.table.parted import PartedDesign
 
 MOST_ROWS = 2_000
-"""Rows over which the information is a mean: at least so many, evenly spread, if there are."""
+"""Rows over which the information is a mean: at most so many, evenly spread."""
 _LEAST_ROWS = 200
 _MOST_NUMBERS = 8e6
 """Design columns times rows: 64 MB."""
@@ -58,7 +58,7 @@ class RestRows:
         """Evenly spread rows of a table."""
         d = max(design.schema.spans.n_columns, 1)
         most = int(min(most, max(_MOST_NUMBERS / d, _LEAST_ROWS)))
-        some = np.arange(0, design.n_rows, max(1, design.n_rows // most))
+        some = np.arange(0, design.n_rows, -(-design.n_rows // most))
         if isinstance(design, PartedDesign):
             parts = [
                 (part.numbers, part.codes, part.weights)

@@ -27,9 +27,9 @@ Floats = NDArray[np.float64]
 
 MOST_STATES = 256
 """Counts with more values than this are computed from some of them."""
-_STEP = 0.25
+_STEP = 0.4
 """Of the trapezoidal rule over standard normal numbers."""
-_FAR = 8.0
+_FAR = 7.0
 """Standard deviations beyond which nothing is left of a normal distribution."""
 _SAME = 1e-9
 """Standard deviations by which normal distributions of two rows may differ and count as equal."""
