@@ -140,6 +140,8 @@ class FittedModel:
         Norms of edges and deviations in the penalised estimate, where the graph was refitted.
     known_strengths : ndarray (edges + deviations,) or None
         `strengths`, where they are known.
+    known_path_strengths : tuple of ndarray or None
+        Strengths at every lam of the path, where they are known.
     rows : RestRows or None
         Some rows of the training table, at which strengths are computed; not kept in files.
     """
@@ -157,12 +159,14 @@ class FittedModel:
     known_terms: NodeTerms | None = None
     shrunken_norms: Floats | None = None
     known_strengths: Floats | None = None
+    known_path_strengths: tuple[Floats, ...] | None = None
     rows: RestRows | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         """Without rows: a copy in another process has the strengths that they give."""
-        known = self.known_strengths if self.rows is None else self.strengths
-        return {**vars(self), "known_strengths": known, "rows": None}
+        if self.rows is None:
+            return vars(self)
+        return {**vars(self), "known_strengths": self.strengths, "rows": None}
 
     # -- graph -------------------------------------------------------------------------------------
 
@@ -197,7 +201,7 @@ class FittedModel:
         return matrix
 
     @property
-    def _varying(self) -> tuple[Ints, Ints, Ints]:
+    def varying(self) -> tuple[Ints, Ints, Ints]:
         """Moderators and nodes u < v of every deviation."""
         m, u, v = np.nonzero(np.triu(self.deviation_norms, 1))
         return m, u, v
@@ -226,7 +230,7 @@ class FittedModel:
         d / 2n nats too much on average, with the d parameters of an edge.  Without rows, strengths
         that need some are NaN.
         """
-        (u, v, _), (m, a, b) = self._pairs_with_norms, self._varying
+        (u, v, _), (m, a, b) = self._pairs_with_norms, self.varying
         inside = PairInformation(self.params, rows, self.schema.covariates)
         of_edges, of_deviations = inside.of(u, v, self.edge_coef), np.zeros(len(m))
         parameters = freedom(self.params, u, v)
@@ -336,7 +340,7 @@ class FittedModel:
     def edges(self) -> tuple[Edge, ...]:
         """Edges and their deviations, strongest first; of equal ones the larger norm."""
         plain, strengths = list(self._plain_edges()), self.strengths
-        places = zip(*(part.tolist() for part in self._varying), strict=True)
+        places = zip(*(part.tolist() for part in self.varying), strict=True)
         of_deviations = strengths[len(plain) :].tolist()
         deviations = zip(places, of_deviations, strict=True)
         both = [*plain, *(self._deviation_edge(place, size) for place, size in deviations)]
@@ -345,12 +349,23 @@ class FittedModel:
 
     def edges_at(self, k: int) -> tuple[Edge, ...]:
         """Edges and deviations of the k-th lam of the path, as penalised there, strongest first."""
+        known = self.path_strengths
+        return replace(self._at_lam(k), known_strengths=None if known is None else known[k]).edges
+
+    @cached_property
+    def path_strengths(self) -> tuple[Floats, ...] | None:
+        """`strengths` at every lam of the path, from fewer rows; None where no rows are known."""
+        if self.known_path_strengths is not None or self.rows is None or self.path is None:
+            return self.known_path_strengths
+        return tuple(self._at_lam(k).strengths for k in range(len(self.path)))
+
+    def _at_lam(self, k: int) -> FittedModel:
+        """The penalised model at the k-th lam of the path."""
         assert self.path is not None
-        there = replace(self.report, ridge=(), refitted=False, lam=self.path.points[k].lam)
+        report = replace(self.report, ridge=(), refitted=False, lam=self.path.points[k].lam)
         rows = None if self.rows is None else self.rows.some(_N_ON_PATH)
-        return replace(
-            self, params=self.path.params(k), report=there, known_strengths=None, rows=rows
-        ).edges
+        params = self.path.params(k)
+        return replace(self, params=params, report=report, known_strengths=None, rows=rows)
 
     def frequency_of(self, edge: Edge) -> float:
         """Share of the subsamples that have this edge or deviation."""

@@ -175,7 +175,7 @@ class PairInformation:
             weight = np.sqrt(self._weights)[:, None]
             fitted = np.linalg.lstsq(weight * others, weight * gone, rcond=None)[0]
             left = self._some.mean((gone - others @ fitted)[:, 0] ** 2)
-            return float(0.5 * np.log1p(end.precision * left))
+            return float(0.5 * np.log1p(left / end.precision))
         mean, covariance = end.moments(full)
         n, width = gone.shape
         size = others.shape[1] * width
