@@ -14,9 +14,9 @@ from mixedgm.errors import ParameterError
 __all__ = ["add_network", "network_options"]
 
 _NUMBERS = {
-    "--minimum": "no edges with a smaller weight",
-    "--maximum": "weight of the widest line; heavier edges are just as wide (default: the "
-    "heaviest, but not more than three times the heaviest outside the top tenth)",
+    "--minimum": "no edges with a smaller strength",
+    "--maximum": "strength of the widest line; stronger edges are just as wide (default: the "
+    "largest, but not more than three times the largest outside the top tenth)",
     "--cut": "lighter edges are thin and faint, the others solid",
 }
 
@@ -31,10 +31,12 @@ def add_network(parser: ArgumentParser) -> None:
     )
     text = "draw only these columns and the edges between them"
     add_list(group, "--columns", "A,B,...", text)
-    group.add_argument("--max-edges", type=int, metavar="N", help="only the N heaviest edges")
+    group.add_argument("--max-edges", type=int, metavar="N", help="only the N strongest edges")
     for option, text in _NUMBERS.items():
         group.add_argument(option, type=float, metavar="W", help=text)
-    group.add_argument("--edge-labels", action="store_true", help="write the weights on the lines")
+    group.add_argument(
+        "--edge-labels", action="store_true", help="write the strengths on the lines"
+    )
     group.add_argument("--no-labels", action="store_true", help="no names at the nodes")
     text = "columns that get a colour of their own; once for each group"
     add_list(group, "--node-group", "GROUP=A,B,...", text)

@@ -104,7 +104,7 @@ class AdequacyMethods(HasModel):
         ModelCheck
             Prints what is flagged, what that means and what to do; `flags()` is the same as a
             frame.  `nodes()`: residuals of every column given all others (of an ordinal column
-            those of its scores), and how odd they are.  `pairs()`: strength of every pair in the
+            those of its scores), and how odd they are.  `pairs()`: association of every pair in the
             rows and in simulated tables, and how odd the pair is.  `levels()`: observed and
             expected counts.  `plot()`: all of it in one picture.  `p`: of the whole table.
 

@@ -20,29 +20,34 @@ class GraphMethods(HasModel):
     """What can be asked about the graph."""
 
     def edges(self, *, shrunken: bool = False) -> Any:
-        """Edges, heaviest first, as a frame of the training table's library.
+        """Edges, strongest first, as a frame of the training table's library.
 
-        Columns: source, target, kind, weight (free of units, comparable between kinds), sign
-        ("+", "-", or none where an end is categorical with three or more levels),
-        partial_correlation (continuous pairs only).  Where edges are moderated, the column
+        Columns: source, target, kind, strength, sign ("+", "-", or none where an end is
+        categorical with three or more levels), partial_correlation (continuous pairs only), norm.
+        The strength is how much the two columns say about each other given all others, from 0 to
+        1: sqrt(1 - exp(-2 I)) with their conditional mutual information I.  For two continuous
+        columns it is the absolute partial correlation, slightly less because unshrunken estimates
+        are corrected.  It is free of units and comparable between kinds.  A rare level or value can
+        carry little information, so the strength of a column that hardly varies is small.  The norm
+        is that of the parameters, as the penalty sees them.  Where edges are moderated, the column
         moderator is empty for an edge itself and names the moderator in a row about how an edge
         varies.  Where some edges have a ridge, because the rows alone leave their estimates open,
         the column ridge tells which.
 
-        Weights are without shrinkage where the graph was refitted (``fitted_.report.refitted``), as
+        Estimates are without shrinkage where the graph was refitted (``fitted_.report.refitted``), as
         it is by default, and shrunken by the penalty otherwise.
 
         Parameters
         ----------
         shrunken : bool
-            Whether to add the column shrunken_weight: weights of the penalised estimate at `lam_`,
+            Whether to add the column shrunken_norm: norms of the penalised estimate at `lam_`,
             which ``refit=False`` returns.
         """
         model = self._model
         return frame(edges_columns(model, shrunken=shrunken), model.library)
 
     def nodes(self) -> Any:
-        """Columns with kind, levels, number of edges and total edge weight, as a frame."""
+        """Columns with kind, levels, number of edges and total strength of these, as a frame."""
         return frame(nodes_columns(self._model), self._model.library)
 
     def interaction(
@@ -72,7 +77,7 @@ class GraphMethods(HasModel):
 
         Notes
         -----
-        The `weight` in `edges()` is the root of the sum of squares of the standardised parameters,
+        The `norm` in `edges()` is the root of the sum of squares of the standardised parameters,
         times sqrt(1 - sum of squared shares of the levels) for each categorical column of the two.
 
         Examples
@@ -84,13 +89,13 @@ class GraphMethods(HasModel):
         >>> bool(model.interaction("metres", "grams").iloc[0, 0] < 0.01)
         True
         >>> standardised = model.interaction("metres", "grams", standardised=True).iloc[0, 0]
-        >>> bool(np.isclose(standardised, model.edges()["weight"][0]))
+        >>> bool(np.isclose(standardised, model.edges()["norm"][0]))
         True
         """
         return interaction_frame(self._model, a, b, moderator, standardised=standardised)
 
     def summary(self) -> SummaryText:
-        """Return what was fitted, how well it converged, and the heaviest edges, as text.
+        """Return what was fitted, how well it converged, and the strongest edges, as text.
 
         Where the joint distribution is exact and small, and notably far from the table in a pair of
         columns (see `joint_discrepancy`), a note names the worst pair.
@@ -103,13 +108,13 @@ class GraphMethods(HasModel):
         return SummaryText(summarise(self._model, summary_notes(self._model)))
 
     def to_networkx(self) -> Graph[str]:
-        """The graph with the columns as nodes; kind, weight and sign as attributes."""
+        """The graph with the columns as nodes; kind, strength (as `weight`) and sign as attributes."""
         from mixedgm.views.export import to_networkx
 
         return to_networkx(self._model)
 
     def to_adjacency(self, *, signed: bool = False) -> Any:
-        """Symmetric table of edge weights (negative where signed and the sign is "-")."""
+        """Symmetric table of edge strengths (negative where signed and the sign is "-")."""
         from mixedgm.views.export import to_adjacency
 
         return to_adjacency(self._model, signed=signed)
@@ -153,15 +158,15 @@ class GraphMethods(HasModel):
             filled to R2, or to the normalised accuracy of a categorical column.
         **options
             What is drawn: `columns` (only these and the edges between them), `max_edges` (only so
-            many of the heaviest), `minimum` (no edges of a smaller weight).
+            many of the strongest), `minimum` (no edges of a smaller strength).
 
-            How wide lines are: `maximum`, the weight of the widest line; heavier edges are just as
-            wide, and the legend says so.  By default it is the heaviest weight, but not more than
-            three times the heaviest weight outside the heaviest tenth of the edges (or 0.1, if that
-            is more), so that one huge weight does not flatten all others.  `cut`: lighter edges are
+            How wide lines are: `maximum`, the strength of the widest line; stronger edges are just
+            as wide, and the legend says so.  By default it is the largest strength, but not more
+            than three times the largest outside the strongest tenth of the edges (or 0.1, if that
+            is more), so that one strong edge does not flatten all others.  `cut`: weaker edges are
             thin and faint, the others solid.
 
-            Texts: `labels` (False, or texts by column), `edge_labels` (True for weights, a mapping
+            Texts: `labels` (False, or texts by column), `edge_labels` (True for strengths, a mapping
             of (name, name) to text, or a callable of the two names), `legend` (False for none).
 
             Nodes: `groups` (group to columns, or column to group) and `colors` (by group, or by
@@ -192,7 +197,7 @@ class GraphMethods(HasModel):
         return plot_network(model, layout=layout, ax=ax, **options)
 
     def plot_path(self, *, ax: Axes | None = None, **options: Any) -> Any:
-        """Draw edge weights against lam, with the chosen value marked."""
+        """Draw the norms of edges against lam, with the chosen value marked."""
         from mixedgm.views.plot_path import plot_path
 
         return plot_path(self._model, ax=ax, **options)

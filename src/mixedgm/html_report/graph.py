@@ -18,13 +18,13 @@ _MEASURES = {"r2": "R²", "normalised_accuracy": "normalised accuracy"}
 def graph_content(material: Material) -> Json:
     """Return the columns with their places, the edges, and what widths mean."""
     fitted = material.fitted
-    weights = [edge.strength for edge in fitted.edges]
+    strengths = [edge.strength for edge in fitted.edges]
     return {
         "nodes": _nodes(material),
         "kinds": _kinds(material),
         "edges": [edge_content(material, edge) for edge in fitted.edges],
-        "widest": number(widest_weight(weights)),
-        "heaviest": number(max(weights, default=0.0)),
+        "widest": number(widest_weight(strengths)),
+        "strongest": number(max(strengths, default=0.0)),
         "refitted": fitted.report.refitted,
     }
 

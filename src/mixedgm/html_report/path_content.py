@@ -25,7 +25,7 @@ def path_content(material: Material) -> Json:
     """Return the path, or None for a model without one.
 
     Every line is a pair (with its moderator and its sign), the step at which it is first seen, and
-    its weights from there on.  With very many pairs only the heaviest are kept.
+    its strengths from there on.  With very many pairs only the strongest are kept.
     """
     fitted = material.fitted
     if fitted.path is None or len(fitted.path) < 2:

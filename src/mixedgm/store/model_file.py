@@ -110,7 +110,7 @@ def save(
         "selection_frequency": fitted.selection_frequency,
         "edge_probability": fitted.edge_probability,
         "shrunken_norms": fitted.shrunken_norms,
-        "strengths": fitted.strengths if fitted.report.was_fitted else None,
+        "strengths": fitted.known_strengths if fitted.rows is None else fitted.strengths,
         **path_strengths_to_arrays(fitted.path_strengths),
         **scores,
         **joint_arrays,

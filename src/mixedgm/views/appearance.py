@@ -79,7 +79,7 @@ class Appearance:
         return tuple(name for name in schema.names if name in wanted)
 
     def edges(self, fitted: FittedModel) -> tuple[Edge, ...]:
-        """Return the edges that are drawn, heaviest first."""
+        """Return the edges that are drawn, strongest first."""
         edges = fitted.edges
         if self.columns is not None or self.minimum > 0.0:
             names = set(self.names(fitted.schema))

@@ -77,7 +77,7 @@ def _edge(edge: Edge, strongest: float, moderated: bool) -> str:
         (_CELL, escape(_short(edge.source)) + (" &rarr;" if edge.directed else "")),
         (_CELL, escape(_short(edge.target))),
         (_CELL, escape(edge.kind)),
-        (_NUMBER, f'{edge.strength:.4f}<span style="{bar}"></span>'),
+        (_NUMBER, f'{edge.strength:.3f}<span style="{bar}"></span>'),
         (_NUMBER, {"+": "+", "-": "&minus;", None: ""}[edge.sign]),
         (_NUMBER, partial.replace("-", "&minus;")),
     ]

@@ -14,8 +14,8 @@ from mixedgm.errors import ParameterError
 USAGE = "MODEL [-o FILE] [--format FORMAT]"
 SUMMARY = "list the edges of a model, strongest first"
 EXPLANATION = """
-List which columns are directly related. The weight has no units, so edges of all kinds can be
-compared. The sign is missing where a categorical column has three or more levels; a partial
+List which columns are directly related. The strength says how much two columns say about each other
+given all others, from 0 to 1; for two continuous columns it is their absolute partial correlation. The sign is missing where a categorical column has three or more levels; a partial
 correlation exists for two continuous columns only.
 """
 EXAMPLES = """
@@ -36,7 +36,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--shrunken",
         action="store_true",
-        help="show the weights of the penalised estimate beside those without shrinkage",
+        help="show the norms of the penalised estimate beside those without shrinkage",
     )
     add_format(parser)
 
@@ -57,7 +57,7 @@ def run(args: Namespace, console: Console) -> None:
         where = fitted.report.at or f"lam = {lam_text(fitted.report.lam)}"
         console.note(f"no edges: at {where} all columns are independent")
     elif fitted.report.was_fitted:
-        console.note(f"weights are {weights_text(fitted.report.refitted, fitted.report.lam)}")
+        console.note(f"estimates are {weights_text(fitted.report.refitted, fitted.report.lam)}")
     if ending == _GRAPHML:
         write(fitted, args.output)
         console.say(f"wrote {args.output}")
