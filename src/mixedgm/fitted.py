@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixedgm.errors import DistributionError, ParameterError, SamplingWarning
-from mixedgm.inference.strength import PairInformation, RestRows, freedom, strength
+from mixedgm.inference.strength import ConditionalInformation, RestRows, freedom, strength
 from mixedgm.model.conditional_gaussian import ConditionalGaussian
 from mixedgm.model.kinds import Point
 from mixedgm.model.layout import Floats, Ints
@@ -231,7 +231,7 @@ class FittedModel:
         that need some are NaN.
         """
         (u, v, _), (m, a, b) = self._pairs_with_norms, self.varying
-        inside = PairInformation(self.params, rows, self.schema.covariates)
+        inside = ConditionalInformation(self.params, rows, self.schema.covariates)
         of_edges, of_deviations = inside.of(u, v, self.edge_coef), np.zeros(len(m))
         parameters = freedom(self.params, u, v)
         varying = freedom(self.params, a, b)

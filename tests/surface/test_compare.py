@@ -129,7 +129,7 @@ def test_models_are_those_of_the_groups_as_they_are(found: mg.GroupComparison) -
         again = mg.MixedGraphicalModel(**model.get_params()).fit(plain[site == label])
         assert model.lam_ == 0.15
         assert model.schema_.names == tuple(plain.columns)
-        weights = [each.fitted_.edge_weights for each in (again, model)]
+        weights = [each.fitted_.edge_norms for each in (again, model)]
         np.testing.assert_allclose(*weights, atol=1e-5)
     side = found.edges().set_index(["source", "target"])
     for label, model in found.models.items():

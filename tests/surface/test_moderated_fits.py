@@ -177,10 +177,10 @@ def test_separate_regressions_can_be_moderated(table):
     moderation = fitted.params.moderation
     mean = tuple(0.5 * (part + part.swapaxes(1, 2)) for part in moderation.deviations)
     params = replace(fitted.params, moderation=replace(moderation, deviations=mean))
-    there = fitted.deviation_weights > 0.0
+    there = fitted.deviation_norms > 0.0
     assert there.any()
-    evened = replace(fitted, params=params).deviation_weights[there]
-    np.testing.assert_allclose(evened, fitted.deviation_weights[there], rtol=1e-12)
+    evened = replace(fitted, params=params).deviation_norms[there]
+    np.testing.assert_allclose(evened, fitted.deviation_norms[there], rtol=1e-12)
     here = model.at({"age": 50})
     assert here.predict(table.drop(columns="age")).shape == (len(table), 6)
     with pytest.raises(mg.DistributionError, match="separate regressions have no joint"):

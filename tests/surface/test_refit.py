@@ -241,7 +241,7 @@ def shrunken_cases():
 
 
 @pytest.mark.parametrize("name", shrunken_cases())
-def test_shrunken_weights_are_those_of_a_fit_without_refit(name, tmp_path):
+def test_shrunken_norms_are_those_of_a_fit_without_refit(name, tmp_path):
     frame, options = shrunken_cases()[name]
     options = {"random_state": 0, "n_jobs": 1, **options}
     model = Model(**options).fit(frame)
@@ -250,17 +250,17 @@ def test_shrunken_weights_are_those_of_a_fit_without_refit(name, tmp_path):
     model.save(tmp_path / "model.mgm")
     for each in (model, mg.load(tmp_path / "model.mgm")):
         found = each.edges(shrunken=True)
-        assert found.columns[-1] == "shrunken_weight"
-        assert found.drop(columns="shrunken_weight").equals(model.edges())
+        assert found.columns[-1] == "shrunken_norm"
+        assert found.drop(columns="shrunken_norm").equals(model.edges())
         keys = [c for c in ("source", "target", "moderator") if c in found.columns]
-        ours = found.set_index(keys)["shrunken_weight"].to_dict()
+        ours = found.set_index(keys)["shrunken_norm"].to_dict()
         theirs = shrunken.edges().set_index(keys)["weight"].to_dict()
         assert {str(key): value for key, value in ours.items()} == {
             str(key): value for key, value in theirs.items()
         }
         assert len(ours) > 1
     beside = shrunken.edges(shrunken=True)
-    np.testing.assert_array_equal(beside["shrunken_weight"], beside["weight"])
+    np.testing.assert_array_equal(beside["shrunken_norm"], beside["weight"])
 
 
 # -- files -----------------------------------------------------------------------------------------
@@ -295,16 +295,16 @@ def test_files_from_before_load(separated, tmp_path, refitted):
             content = source.read(item)
             if item.filename == "model.json":
                 content = _as_before(content, refitted)
-            if item.filename not in ("shrunken_weights.npy", "checksums.json"):
+            if item.filename not in ("shrunken_norms.npy", "checksums.json"):
                 target.writestr(item, content)
     model = mg.load(old)
     report = model.fitted_.report
     assert report.refitted == refitted
     assert (report.ridge, report.noisy, report.unbounded) == ((), (), ())
     assert (report.open_end, report.not_considered) == ("", ())
-    assert model.fitted_.shrunken_weights is None
+    assert model.fitted_.shrunken_norms is None
     assert_same_params(model.params_, separated.params_)
-    assert model.edges(shrunken=True)["shrunken_weight"].isna().all() == refitted
+    assert model.edges(shrunken=True)["shrunken_norm"].isna().all() == refitted
 
 
 def _as_before(content, refitted):
@@ -313,7 +313,7 @@ def _as_before(content, refitted):
         document["report"].pop(name)
     if refitted:
         document["report"]["notes"] = ["the chosen graph was refitted without shrinkage"]
-    document["arrays"].remove("shrunken_weights")
+    document["arrays"].remove("shrunken_norms")
     return json.dumps(document)
 
 
@@ -504,8 +504,8 @@ def test_commands_refit_by_default_and_show_both(tmp_path):
     told = mixedgm("edges", "people.mgm", "--shrunken", "--format", "json", cwd=tmp_path)
     rows = json.loads(told.stdout)
     expected = mg.load(tmp_path / "people.mgm").edges(shrunken=True)
-    assert [row["shrunken_weight"] for row in rows] == pytest.approx(
-        expected["shrunken_weight"].tolist()
+    assert [row["shrunken_norm"] for row in rows] == pytest.approx(
+        expected["shrunken_norm"].tolist()
     )
     text = mixedgm("edges", "people.mgm", "--shrunken", cwd=tmp_path).stdout
     assert text.splitlines()[0].split()[3:5] == ["weight", "shrunken"]

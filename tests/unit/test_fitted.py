@@ -74,7 +74,7 @@ def test_kinds_signs_and_partial_correlations(fitted):
 
 
 def test_weights_are_a_symmetric_matrix_in_the_order_of_the_blocks(fitted):
-    weights = fitted.edge_weights
+    weights = fitted.edge_norms
     assert weights.shape == (5, 5)
     np.testing.assert_array_equal(weights, weights.T)
     assert not np.diagonal(weights).any()
@@ -137,7 +137,7 @@ def test_a_model_without_edges_has_none():
         SCHEMA, Params.independent(Nodes.mixed(2, (2, 3, 2))), SCALES, REPORT, "pandas"
     )
     assert empty.edges == ()
-    assert not empty.edge_weights.any()
+    assert not empty.edge_norms.any()
 
 
 @pytest.mark.parametrize("kind", ["continuous", "categorical"])

@@ -910,11 +910,11 @@ def test_damaged_deviations_are_noticed(tmp_path: FilePath) -> None:
     model = mg.MixedGraphicalModel(**options).fit(people())
     own = model.params_.moderation
     bad = replace(own, deviations=tuple(part * np.nan for part in own.deviations))
-    fitted = replace(model.fitted_, params=replace(model.params_, moderation=bad))
+    fitted = replace(model.fitted_, params=replace(model.params_, moderation=bad), rows=None)
     with pytest.raises(ModelFileError, match="deviation_0 holds 121 impossible numbers"):
         save(fitted, tmp_path / "bad.mgm")
     wrong = replace(own, nodes=(2, 3))
-    fitted = replace(model.fitted_, params=replace(model.params_, moderation=wrong))
+    fitted = replace(model.fitted_, params=replace(model.params_, moderation=wrong), rows=None)
     save(fitted, tmp_path / "wrong.mgm")
     with pytest.raises(ModelFileError, match="moderators are not covariates"):
         load(tmp_path / "wrong.mgm")

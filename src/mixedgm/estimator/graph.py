@@ -34,8 +34,8 @@ class GraphMethods(HasModel):
         varies.  Where some edges have a ridge, because the rows alone leave their estimates open,
         the column ridge tells which.
 
-        Estimates are without shrinkage where the graph was refitted (``fitted_.report.refitted``), as
-        it is by default, and shrunken by the penalty otherwise.
+        Estimates are without shrinkage where the graph was refitted (``fitted_.report.refitted``),
+        as it is by default, and shrunken by the penalty otherwise.
 
         Parameters
         ----------
@@ -108,7 +108,7 @@ class GraphMethods(HasModel):
         return SummaryText(summarise(self._model, summary_notes(self._model)))
 
     def to_networkx(self) -> Graph[str]:
-        """The graph with the columns as nodes; kind, strength (as `weight`) and sign as attributes."""
+        """The graph with the columns as nodes; kind, weight (strength) and sign as attributes."""
         from mixedgm.views.export import to_networkx
 
         return to_networkx(self._model)
@@ -166,8 +166,9 @@ class GraphMethods(HasModel):
             is more), so that one strong edge does not flatten all others.  `cut`: weaker edges are
             thin and faint, the others solid.
 
-            Texts: `labels` (False, or texts by column), `edge_labels` (True for strengths, a mapping
-            of (name, name) to text, or a callable of the two names), `legend` (False for none).
+            Texts: `labels` (False, or texts by column), `edge_labels` (True for strengths, a
+            mapping of (name, name) to text, or a callable of the two names), `legend` (False for
+            none).
 
             Nodes: `groups` (group to columns, or column to group) and `colors` (by group, or by
             column without groups), `node_size` in points.

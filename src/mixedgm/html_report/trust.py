@@ -220,9 +220,7 @@ def _assumptions(material: Material) -> Json:
             "their values."
         )
     if not report.refitted and report.was_fitted and report.lam != 0.0:
-        lines.append(
-            "Strengths are shrunken by the penalty: they are smaller than the relations in the rows."
-        )
+        lines.append("Estimates are shrunken by the penalty: edges are stronger in the rows.")
     if report.refitted:
         lines.append(
             "Strengths are estimated without shrinkage on the rows that chose the edges, so weak "

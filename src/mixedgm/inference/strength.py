@@ -99,7 +99,7 @@ def _itself(part: Design) -> Design:
 
 
 @dataclass(frozen=True, eq=False)
-class PairInformation:
+class ConditionalInformation:
     """Information of pairs of columns under a model, as means over rows.
 
     Parameters

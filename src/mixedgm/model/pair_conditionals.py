@@ -56,7 +56,7 @@ class End:
         """A node of a model; states that cannot occur are left out."""
         nodes = params.nodes
         if nodes.is_gaussian(node):
-            own = float(params.cont_bias[node]), float(params.diagonal[node])
+            own = float(params.terms_of(node)[0]), float(params.diagonal[node])
             return cls(np.zeros(1), np.zeros((1, 1)), True, *own)
         kind, place = nodes.kinds[node], nodes.place(node)
         if isinstance(kind, HurdleKind):

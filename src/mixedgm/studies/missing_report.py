@@ -145,9 +145,9 @@ class MissingReport:
         -------
         frame
             Columns: column, whose cells are missing; predictor; more_often, the values of the
-            predictor with which cells are missing more often; correlation, the multiple correlation of
-            being missing with ranks or levels of the predictor; statistic, df, p, and p_bh adjusted
-            for all tests by Benjamini and Hochberg.
+            predictor with which cells are missing more often; correlation, the multiple correlation
+            of being missing with ranks or levels of the predictor; statistic, df, p, and p_bh
+            adjusted for all tests by Benjamini and Hochberg.
         """
         limit = self.alpha if alpha is None else alpha
         ensure(is_real(limit) and 0.0 <= limit <= 1.0, "alpha", "a number from 0 to 1", alpha)

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 import mixedgm as mg
-from mixedgm.inference.strength import PairInformation, RestRows, freedom, strength
+from mixedgm.inference.strength import ConditionalInformation, RestRows, freedom, strength
 from mixedgm.model.kinds import CATEGORICAL, CountKind, OrdinalKind
 from mixedgm.model.nodes import Nodes
 from mixedgm.model.params import Params
@@ -83,7 +83,7 @@ def test_a_mean_over_all_states_is_the_conditional_mutual_information():
     table = share.reshape(nodes.n_values)
     rows = RestRows(np.zeros((len(codes), 0)), codes, share)
     u, v = np.triu_indices(4, 1)
-    found = PairInformation(params, rows).of(u, v, coef)
+    found = ConditionalInformation(params, rows).of(u, v, coef)
     for at, (a, b) in enumerate(zip(u.tolist(), v.tolist(), strict=True)):
         rest = table.sum(axis=(a, b), keepdims=True)
         of_a, of_b = table.sum(axis=b, keepdims=True), table.sum(axis=a, keepdims=True)

@@ -190,7 +190,7 @@ def test_the_path_is_drawn_on_the_scale_of_the_edges(solved):
     pairs = solved.path.layout.pairs
     for k in range(len(solved.path)):
         model = replace(solved, params=solved.path.params(k))
-        np.testing.assert_allclose(weights[k], model.edge_weights[pairs[:, 0], pairs[:, 1]])
+        np.testing.assert_allclose(weights[k], model.edge_norms[pairs[:, 0], pairs[:, 1]])
 
 
 def test_plot_path_marks_the_chosen_lam(solved):

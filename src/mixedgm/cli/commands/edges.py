@@ -14,8 +14,9 @@ from mixedgm.errors import ParameterError
 USAGE = "MODEL [-o FILE] [--format FORMAT]"
 SUMMARY = "list the edges of a model, strongest first"
 EXPLANATION = """
-List which columns are directly related. The strength says how much two columns say about each other
-given all others, from 0 to 1; for two continuous columns it is their absolute partial correlation. The sign is missing where a categorical column has three or more levels; a partial
+List which columns are directly related. The strength says how much two columns say about each
+other given all others, from 0 to 1; for two continuous columns it is their absolute partial
+correlation. The sign is missing where a categorical column has three or more levels; a partial
 correlation exists for two continuous columns only.
 """
 EXAMPLES = """

@@ -15,9 +15,9 @@ USAGE = "MODEL -o PICTURE [--kind KIND] [options]"
 SUMMARY = "draw the network, the path or the parameters of a model"
 EXPLANATION = """
 Draw a model. The network has circles for continuous and squares for categorical columns, and wider
-lines for stronger edges; where one strength towers over all others, it is cut off and the legend says
-so. The path shows how edges enter as the penalty falls. The parameters are one matrix with a block
-for every pair of columns.
+lines for stronger edges; where one edge is far stronger than all others, its width is cut off and
+the legend says so. The path shows how edges enter as the penalty falls. The parameters are one
+matrix with a block for every pair of columns.
 """
 EXAMPLES = """
 mixedgm plot survey.mgm -o network.png
