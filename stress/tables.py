@@ -187,7 +187,7 @@ def _questions(
     """What a user asks of a fitted model."""
     table = case.table
     targets = model.schema_.targets
-    inquiry.ask("edges", lambda: finite_cells("weight", list(model.edges()["weight"])))
+    inquiry.ask("edges", lambda: finite_cells("strength", list(model.edges()["strength"])))
     inquiry.ask("summary", lambda: inquiry.text(str(model.summary())))
     predicted = inquiry.ask("predict", lambda: model.predict(table))
     if predicted is not None:

@@ -50,7 +50,7 @@ def weights_of(models, signed: bool = False) -> pd.DataFrame:
         sign = {"+": 1.0, "-": -1.0, None: 1.0}
         rows.append(
             {
-                frozenset((e.source, e.target)): e.weight * (sign[e.sign] if signed else 1.0)
+                frozenset((e.source, e.target)): e.norm * (sign[e.sign] if signed else 1.0)
                 for e in model.edges_
             }
         )
@@ -84,11 +84,11 @@ def test_selection_is_what_separate_fits_say(found, model, alone) -> None:
 def test_selection_carries_what_the_model_says(found, model) -> None:
     edges = found.selection()
     here = model.edges()
-    own = edges[edges["weight"] > 0]
+    own = edges[edges["strength"] > 0]
     for name in ("source", "target", "kind", "sign"):
         assert own[name].fillna("").tolist() == here[name].fillna("").tolist()
-    np.testing.assert_allclose(own["weight"], here["weight"])
-    absent = edges[edges["weight"] == 0]
+    np.testing.assert_allclose(own["strength"], here["strength"])
+    absent = edges[edges["strength"] == 0]
     assert absent["sign"].isna().all()
     assert (absent["inclusion"].diff().dropna() <= 0).all(), "the most frequent first"
     assert own["same_sign"].isna().tolist() == own["sign"].isna().tolist()
@@ -112,7 +112,7 @@ def by_networkx(model, measure: str) -> dict[str, float]:
     graph = nx.Graph()
     graph.add_nodes_from(model.schema_.names)
     for edge in model.edges_:
-        graph.add_edge(edge.source, edge.target, weight=edge.weight, length=1.0 / edge.weight)
+        graph.add_edge(edge.source, edge.target, weight=edge.norm, length=1.0 / edge.norm)
     if measure == "strength":
         return dict(graph.degree(weight="weight"))
     if measure == "closeness":
@@ -178,10 +178,10 @@ def correlations(dropping, model, statistic: str) -> np.ndarray:
     ends = [frozenset(names[end] for end in pair) for pair in replicates.ends]
     found = []
     for k in range(len(replicates)):
-        if statistic == "edge_weights":
+        if statistic == "edge_strengths":
             here = dict.fromkeys(everything, 0.0)
             sign = {"+": 1.0, "-": -1.0, None: 1.0}
-            here |= {frozenset(e[:2]): e.weight * sign[e.sign] for e in model.edges_}
+            here |= {frozenset(e[:2]): e.norm * sign[e.sign] for e in model.edges_}
             there = dict.fromkeys(everything, 0.0)
             there |= dict(zip(ends, replicates.signed[k], strict=True))
         else:
@@ -201,7 +201,7 @@ def correlations(dropping, model, statistic: str) -> np.ndarray:
     return np.array(found)
 
 
-@pytest.mark.parametrize("statistic", ["edge_weights", "strength", "betweenness"])
+@pytest.mark.parametrize("statistic", ["edge_strengths", "total_strength", "betweenness"])
 def test_stability_and_cs_are_recomputed_from_the_graphs(dropping, model, statistic) -> None:
     values = correlations(dropping, model, statistic)
     table = dropping.stability(level=0.9)
@@ -225,7 +225,7 @@ def test_stability_and_cs_are_recomputed_from_the_graphs(dropping, model, statis
 def test_cs_coefficients_of_all_statistics(dropping) -> None:
     table = dropping.cs_coefficient()
     assert table["statistic"].tolist() == [
-        "edge_weights",
+        "edge_strengths",
         "strength",
         "expected_influence",
         "closeness",

@@ -330,7 +330,7 @@ def test_pictures_show_kinds(model, rows, axes):
     path = model.plot_path()
     ends = [line.get_ydata()[-1] for line in path.lines if len(line.get_ydata()) == 3]
     here = max(
-        edge.weight
+        edge.norm
         for edge in mg.MixedGraphicalModel(types=TYPES, lam=model.path_.lams[-1])
         .fit(patients(N_ROWS, seed=1))
         .edges_
@@ -674,7 +674,7 @@ def test_the_bootstrap_has_a_row_for_every_parameter(model, table, resampled):
     weights = {frozenset((e.source, e.target)): e for e in model.edges_}
     for row in edges[edges["weight"] > 0].itertuples():
         edge = weights[frozenset((row.source, row.target))]
-        assert row.weight == pytest.approx(edge.weight, rel=1e-5)
+        assert row.weight == pytest.approx(edge.norm, rel=1e-5)
         assert row.sign == edge.sign or (edge.sign is None and pd.isna(row.sign))
     parts = resampled.selection(parts=True)
     of_debt = parts["source_part"].notna() | parts["target_part"].notna()
@@ -773,7 +773,7 @@ def test_groups_are_compared(table, axes, test):
     for group, part in enumerate(found.fitted):
         for edge in part.edges:
             row = edges[(edges["source"] == edge.source) & (edges["target"] == edge.target)]
-            assert row[f"weight_{group}"].item() == pytest.approx(edge.weight)
+            assert row[f"weight_{group}"].item() == pytest.approx(edge.norm)
             assert row["kind"].item() == edge.kind
     assert found.tests()["p"].between(0, 1).all()
     assert found.group_table()["n_rows"].tolist() == [N_ROWS / 2, N_ROWS / 2]

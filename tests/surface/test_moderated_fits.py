@@ -104,13 +104,13 @@ def test_units_of_moderators_and_columns_change_nothing(table):
     one, two = (mg.MixedGraphicalModel(**options).fit(rows) for rows in (table, moved))
     keys = [[(e.source, e.target, e.moderator) for e in m.edges_] for m in (one, two)]
     assert keys[0] == keys[1]
-    weights = [[e.weight for e in m.edges_] for m in (one, two)]
+    weights = [[e.norm for e in m.edges_] for m in (one, two)]
     np.testing.assert_allclose(weights[0], weights[1], atol=1e-7)
     shift = one.objective_ - two.objective_
     assert shift == pytest.approx(-np.log(0.01), abs=1e-8)
     a, b = one.at({"age": 47.0, "group": "q"}), two.at({"age": 1000.0 - 12.0 * 47.0, "group": "q"})
     np.testing.assert_allclose(
-        [e.weight for e in a.edges_], [e.weight for e in b.edges_], atol=1e-7
+        [e.norm for e in a.edges_], [e.norm for e in b.edges_], atol=1e-7
     )
     np.testing.assert_allclose(one.predict(table)["b"], two.predict(moved)["b"], atol=1e-6)
     turned = {"+": "-", "-": "+", None: None}
@@ -209,7 +209,7 @@ def test_transformed_moderators_are_given_in_their_own_units(table):
     model.fit(skewed)
     low, high = skewed["age"].quantile([0.1, 0.9])
     weights = [
-        {frozenset((e.source, e.target)): e.weight for e in model.at({"age": value}).edges_}
+        {frozenset((e.source, e.target)): e.norm for e in model.at({"age": value}).edges_}
         for value in (low, high)
     ]
     ab = frozenset("ab")

@@ -254,13 +254,13 @@ def test_shrunken_norms_are_those_of_a_fit_without_refit(name, tmp_path):
         assert found.drop(columns="shrunken_norm").equals(model.edges())
         keys = [c for c in ("source", "target", "moderator") if c in found.columns]
         ours = found.set_index(keys)["shrunken_norm"].to_dict()
-        theirs = shrunken.edges().set_index(keys)["weight"].to_dict()
+        theirs = shrunken.edges().set_index(keys)["norm"].to_dict()
         assert {str(key): value for key, value in ours.items()} == {
             str(key): value for key, value in theirs.items()
         }
         assert len(ours) > 1
     beside = shrunken.edges(shrunken=True)
-    np.testing.assert_array_equal(beside["shrunken_norm"], beside["weight"])
+    np.testing.assert_array_equal(beside["shrunken_norm"], beside["norm"])
 
 
 # -- files -----------------------------------------------------------------------------------------
@@ -342,15 +342,15 @@ def test_resamples_are_refitted_like_the_model(table):
     edges = found.selection().set_index(["source", "target"])
     for edge in model.edges_[:3]:
         row = edges.loc[(edge.source, edge.target)]
-        assert row["weight"] == pytest.approx(edge.weight)
+        assert row["strength"] == pytest.approx(edge.strength)
         found_mean = abs(row["mean"]) / row["inclusion"]
-        assert found_mean == pytest.approx(edge.weight, rel=0.15)
+        assert found_mean == pytest.approx(edge.norm, rel=0.15)
     plain_found = mg.bootstrap(
         Model(refit=False).fit(table), table, n_boot=40, random_state=0, n_jobs=1
     )
     shrunken = plain_found.selection().set_index(["source", "target"])
     first = model.edges_[0]
-    assert abs(shrunken.loc[(first.source, first.target), "mean"]) < 0.9 * first.weight
+    assert abs(shrunken.loc[(first.source, first.target), "mean"]) < 0.9 * first.norm
 
 
 def test_resamples_of_a_separated_table_stay_finite(separated):
@@ -508,4 +508,4 @@ def test_commands_refit_by_default_and_show_both(tmp_path):
         expected["shrunken_norm"].tolist()
     )
     text = mixedgm("edges", "people.mgm", "--shrunken", cwd=tmp_path).stdout
-    assert text.splitlines()[0].split()[3:5] == ["weight", "shrunken"]
+    assert text.splitlines()[0].split()[3:5] == ["strength", "norm"]

@@ -59,7 +59,7 @@ def test_edges_are_the_nonzero_blocks_heaviest_first(fitted):
         ("sex", "owner"),  # 0.7 * 0.6 * 1
     ]
     expected = [40.0, 20.0, 2 * 0.7 * 0.3 * np.sqrt(2), 0.42]
-    np.testing.assert_allclose([edge.weight for edge in fitted.edges], expected, rtol=1e-12)
+    np.testing.assert_allclose([edge.norm for edge in fitted.edges], expected, rtol=1e-12)
 
 
 def test_kinds_signs_and_partial_correlations(fitted):

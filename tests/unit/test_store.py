@@ -944,7 +944,7 @@ def answers(model: mg.MixedGraphicalModel, rows: Any) -> Iterator[tuple[str, Any
             [np.ravel(each) for each in model.predict_proba(rows).values()]
         ),
         "score": lambda: model.score(rows),
-        "edges": lambda: model.edges()[["weight"]],
+        "edges": lambda: model.edges()[["norm"]],
         "marginal": lambda: model.marginal(list(rows)[:2]).frame(),
         "mean": lambda: list(model.fitted_.params.linear_terms / model.fitted_.params.precisions),
         "sample": lambda: model.sample(3, random_state=0),

@@ -104,7 +104,7 @@ def test_edges_with_a_ridge_have_a_column_for_it():
         "source",
         "target",
         "kind",
-        "weight",
+        "strength",
         "shrunken",
         "sign",
         "part.cor",

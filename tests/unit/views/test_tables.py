@@ -49,7 +49,7 @@ def test_edges_heaviest_first_with_missing_signs_as_missing(hand, library):
     found = framed(edges_columns, hand(library))
     assert type(found).__module__.split(".")[0] == library
     columns = columns_of(found)
-    assert list(columns) == ["source", "target", "kind", "weight", "sign", "partial_correlation"]
+    assert list(columns) == ["source", "target", "kind", "strength", "sign", "partial_correlation", "norm"]
     rows = list(zip(*columns.values(), strict=True))
     for row, wanted in zip(rows, EDGES, strict=True):
         assert row[:3] == wanted[:3]
@@ -65,7 +65,7 @@ def test_a_graph_without_edges_keeps_its_column_types(hand, library):
     schema = nw.from_native(framed(edges_columns, model), eager_only=True).schema
     assert schema["source"] == nw.String
     assert schema["sign"] == nw.String
-    assert schema["weight"] == nw.Float64
+    assert schema["strength"] == nw.Float64
     assert schema["partial_correlation"] == nw.Float64
 
 
@@ -142,7 +142,7 @@ def test_standardised_deviations_give_the_weight_of_a_deviation():
     model = mg.MixedGraphicalModel(**options).fit(table)
     edge = next(e for e in model.edges_ if e.moderator and {e.source, e.target} == {"a", "b"})
     found = model.interaction("a", "b", "age", standardised=True).iloc[0, 0]
-    assert abs(found) == pytest.approx(edge.weight)
+    assert abs(found) == pytest.approx(edge.norm)
     units = [table[name].std(ddof=0) for name in ("a", "b", "age")]
     plain = model.interaction("a", "b", "age").iloc[0, 0]
     assert found == pytest.approx(plain * np.prod(units))
