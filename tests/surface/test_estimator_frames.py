@@ -91,7 +91,15 @@ def test_edges_are_a_frame_of_the_users_library(fitted, reference):
     edges = model.edges()
     assert isinstance(edges, FRAMES[library])
     table = to_dict(edges)
-    assert list(table) == ["source", "target", "kind", "strength", "sign", "partial_correlation", "norm"]
+    assert list(table) == [
+        "source",
+        "target",
+        "kind",
+        "strength",
+        "sign",
+        "partial_correlation",
+        "norm",
+    ]
     assert table["norm"] == [edge.norm for edge in reference.edges_]
     assert table["source"] == [edge.source for edge in reference.edges_]
     unsigned = [edge.sign is None for edge in reference.edges_]

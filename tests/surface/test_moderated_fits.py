@@ -109,9 +109,7 @@ def test_units_of_moderators_and_columns_change_nothing(table):
     shift = one.objective_ - two.objective_
     assert shift == pytest.approx(-np.log(0.01), abs=1e-8)
     a, b = one.at({"age": 47.0, "group": "q"}), two.at({"age": 1000.0 - 12.0 * 47.0, "group": "q"})
-    np.testing.assert_allclose(
-        [e.norm for e in a.edges_], [e.norm for e in b.edges_], atol=1e-7
-    )
+    np.testing.assert_allclose([e.norm for e in a.edges_], [e.norm for e in b.edges_], atol=1e-7)
     np.testing.assert_allclose(one.predict(table)["b"], two.predict(moved)["b"], atol=1e-6)
     turned = {"+": "-", "-": "+", None: None}
     signs = [[e.sign for e in m.edges_ if e.moderator == "age"] for m in (one, two)]

@@ -114,8 +114,10 @@ class Replicates:
             row[small.positions(groups)[first:] - first] = record["values"]
             sizes_of[groups] = record.get("strengths", np.nan)
         sizes = {"node_terms": first, "scales": len(layout.nodes.scale_node), "account": 3}
-        parts = (np.array([r[name] for r in records]).reshape(-1, n) for name, n in sizes.items())
-        return cls(layout, pairs, values, *parts, strengths)
+        parts = {
+            name: np.array([r[name] for r in records]).reshape(-1, n) for name, n in sizes.items()
+        }
+        return cls(layout, pairs, values, strengths=strengths, **parts)
 
     def __len__(self) -> int:
         return len(self.values)

@@ -277,8 +277,8 @@ class Bootstrap:
         """Tests between every two edges of the model.
 
         Columns: first_source, first_target, second_source, second_target, difference of the
-        strengths (without signs), lower, upper, significant.  Nothing is corrected for the number of
-        tests.
+        strengths (without signs), lower, upper, significant.  Nothing is corrected for the number
+        of tests.
         """
         self._only("nonparametric", "differences()")
         return self._frame(self._differences(level))
@@ -286,9 +286,9 @@ class Bootstrap:
     def centrality(self, level: float = 0.95) -> Any:
         """Centrality of every column of the table.
 
-        Columns: column, measure ("total_strength", "expected_influence", "closeness", "betweenness"),
-        estimate, mean, lower, upper.  Expected influence is missing for a categorical column with
-        three or more levels, and for one that has an edge to such a column.
+        Columns: column, measure ("total_strength", "expected_influence", "closeness",
+        "betweenness"), estimate, mean, lower, upper.  Expected influence is missing for a
+        categorical column with three or more levels, and for one that has an edge to such a column.
         """
         self._only("nonparametric", "centrality()")
         return self._frame(self._centrality(level))
@@ -454,8 +454,8 @@ class Bootstrap:
     def stability(self, level: float = 0.95) -> Any:
         """Correlation with the whole table's values after rows were dropped.
 
-        Columns: statistic ("edge_strengths" or a measure of centrality), dropped (share of the rows),
-        n_resamples, mean, lower, upper.  A resample whose values are all equal counts as 0.
+        Columns: statistic ("edge_strengths" or a measure of centrality), dropped (share of the
+        rows), n_resamples, mean, lower, upper.  A resample whose values are all equal counts as 0.
         """
         return self._frame(self._stability(level))
 

@@ -49,7 +49,15 @@ def test_edges_heaviest_first_with_missing_signs_as_missing(hand, library):
     found = framed(edges_columns, hand(library))
     assert type(found).__module__.split(".")[0] == library
     columns = columns_of(found)
-    assert list(columns) == ["source", "target", "kind", "strength", "sign", "partial_correlation", "norm"]
+    assert list(columns) == [
+        "source",
+        "target",
+        "kind",
+        "strength",
+        "sign",
+        "partial_correlation",
+        "norm",
+    ]
     rows = list(zip(*columns.values(), strict=True))
     for row, wanted in zip(rows, EDGES, strict=True):
         assert row[:3] == wanted[:3]
