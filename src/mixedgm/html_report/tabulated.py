@@ -38,7 +38,7 @@ _FIELDS = {
     "directed": _Field("directed", "from a covariate to what it predicts"),
     "frequency": _Field("frequency", "share of the subsamples that have the edge"),
     "probability": _Field("probability", "that there is an edge, by the tests of all pairs"),
-    "ridge": _Field("ridge", "the rows alone leave the size open; read it as strong"),
+    "ridge": _Field("ridge", "the data do not determine its parameters; a small ridge was added"),
     "column": _Field("column"),
     "role": _Field("role"),
     "n_levels": _Field("values", "how many values a column can have; 0 for numbers"),

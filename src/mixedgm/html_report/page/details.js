@@ -2,7 +2,7 @@
 
 import { effectChart, histogramChart, meter, observedList, parameterTable } from "./charts.js";
 import { button, element, named } from "./dom.js";
-import { countText, numberText, percentText, weightText } from "./numbers.js";
+import { countText, numberText, percentText, strengthText } from "./numbers.js";
 import {
   columnSentence,
   edgeSentence,
@@ -44,7 +44,7 @@ export class Details {
   /** @returns {(Node | null)[]} */
   nothing() {
     const { nodes, edges } = this.content.graph;
-    const heavy = edges.filter((edge) => edge.moderator === undefined).slice(0, 8);
+    const strong = edges.filter((edge) => edge.moderator === undefined).slice(0, 8);
     return [
       element("h3", {}, "What is related to what"),
       element(
@@ -58,8 +58,8 @@ export class Details {
           "Choose a line or a column to see what it consists of.",
         ),
       ),
-      heavy.length > 0 ? element("h4", {}, "Heaviest edges") : null,
-      heavy.length > 0 ? this.edgeList(heavy, -1) : null,
+      strong.length > 0 ? element("h4", {}, "Strongest edges") : null,
+      strong.length > 0 ? this.edgeList(strong, -1) : null,
     ];
   }
 
@@ -83,8 +83,8 @@ export class Details {
         element(
           "span",
           { class: "amount" },
-          meter(edge.weight / widest, look),
-          element("span", { class: "amount-text" }, listed(edge.weight)),
+          meter(edge.strength / widest, look),
+          element("span", { class: "amount-text" }, listed(edge.strength)),
         ),
         element("span", { class: "hidden-text" }, `, ${signWord(edge.sign)}`),
       );
@@ -177,7 +177,7 @@ export class Details {
     }
     if (edge.ridge) {
       facts.push(
-        "The rows alone leave its size open; read the weight as “strong”, and do not compare it.",
+        "The data do not determine the size of its parameters; a small ridge was added.",
       );
     }
     /** @type {(Node | null)[]} */
@@ -287,11 +287,11 @@ export class Details {
 }
 
 /**
- * A weight in a list, below others.
- * @param {number} weight
+ * A strength in a list, below others.
+ * @param {number} strength
  */
-function listed(weight) {
-  return weight >= 0.095 && weight < 100 ? weight.toFixed(2) : weightText(weight);
+function listed(strength) {
+  return strength >= 0.095 && strength < 100 ? strength.toFixed(2) : strengthText(strength);
 }
 
 /**

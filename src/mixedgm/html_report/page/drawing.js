@@ -30,12 +30,12 @@ export function nodeRadius(scene, camera) {
 /**
  * The width of a line in pixels.
  * @param {Scene} scene
- * @param {number} weight
+ * @param {number} strength
  */
-export function linkWidth(scene, weight) {
+export function linkWidth(scene, strength) {
   const many = scene.links.length;
   const most = many > 600 ? 3.5 : many > 150 ? 6 : WIDEST;
-  return THINNEST + (most - THINNEST) * Math.min(weight / scene.widest, 1);
+  return THINNEST + (most - THINNEST) * Math.min(strength / scene.widest, 1);
 }
 
 /**
@@ -149,11 +149,11 @@ function standsOut(scene) {
  */
 function drawLinks(context, { scene, palette }, links, points, radius, bright) {
   context.lineCap = "butt";
-  // Of very many lines the light ones are faint, so that the heavy ones can be seen.
+  // Of very many lines the light ones are faint, so that the strong ones can be seen.
   const least = scene.links.length > 600 ? 0.25 : 0.6;
   for (const link of links) {
-    const width = linkWidth(scene, link.weight);
-    const share = Math.min(link.weight / scene.widest, 1);
+    const width = linkWidth(scene, link.strength);
+    const share = Math.min(link.strength / scene.widest, 1);
     const faded = bright !== null && !bright(link);
     context.globalAlpha = faded ? FAINT : bright === null ? least + (0.95 - least) * share : 0.95;
     context.lineWidth = width;
@@ -173,7 +173,7 @@ function drawLinks(context, { scene, palette }, links, points, radius, bright) {
       context.fillStyle = context.strokeStyle;
       drawArrow(context, from, to, radius, width);
     }
-    if (link.varies && link.weight > 0 && !faded) drawDots(context, from, to, palette, width);
+    if (link.varies && link.strength > 0 && !faded) drawDots(context, from, to, palette, width);
   }
   context.setLineDash([]);
   context.globalAlpha = 1;
@@ -185,7 +185,7 @@ function drawLinks(context, { scene, palette }, links, points, radius, bright) {
  * @returns {number[]}
  */
 function dashes(link, width) {
-  if (link.weight === 0) return [2, 5];
+  if (link.strength === 0) return [2, 5];
   return link.sign === "-" ? [4 + 1.6 * width, 2 + 1.1 * width] : [];
 }
 

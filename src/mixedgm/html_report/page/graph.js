@@ -293,7 +293,7 @@ export class GraphView {
     let found = null;
     for (const link of this.scene.drawn) {
       const [a, b] = [link.a, link.b].map((at) => this.camera.toScreen(this.scene.places[at]));
-      const away = distance(point, a, b) - linkWidth(this.scene, link.weight) / 2;
+      const away = distance(point, a, b) - linkWidth(this.scene, link.strength) / 2;
       if (away < nearest) [nearest, found] = [away, { a: link.a, b: link.b }];
     }
     return found;

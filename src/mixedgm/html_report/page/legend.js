@@ -2,7 +2,7 @@
 
 import { element, svg } from "./dom.js";
 import { linkWidth, mixed } from "./drawing.js";
-import { weightText } from "./numbers.js";
+import { strengthText } from "./numbers.js";
 import { palette } from "./theme.js";
 
 /** @typedef {import("./scene.js").Scene} Scene */
@@ -27,7 +27,7 @@ export function showLegend(place, scene) {
     const measures = [...new Set(kinds.map((kind) => kind.measure))].join(" or ");
     keys.push([ringKey(), `predicted by the others (${measures})`]);
   }
-  const weighed = links.filter((link) => link.weight > 0);
+  const weighed = links.filter((link) => link.strength > 0);
   if (weighed.some((link) => link.sign === "+")) keys.push([lineKey("positive", 3), "positive"]);
   if (weighed.some((link) => link.sign === "-")) keys.push([lineKey("negative", 3), "negative"]);
   if (weighed.some((link) => link.sign === "")) {
@@ -37,12 +37,12 @@ export function showLegend(place, scene) {
   if (links.some((link) => link.varies))
     keys.push([lineKey("varies", 2), "dots: varies with a moderator"]);
   if (weighed.length > 0) {
-    const heaviest = Math.max(...weighed.map((link) => link.weight));
-    const beyond = heaviest > scene.widest * 1.001;
-    const most = Math.min(heaviest, scene.widest);
+    const strongest = Math.max(...weighed.map((link) => link.strength));
+    const beyond = strongest > scene.widest * 1.001;
+    const most = Math.min(strongest, scene.widest);
     const label = beyond
-      ? `weight ≥ ${weightText(scene.widest)} (up to ${weightText(heaviest)})`
-      : `weight ${weightText(most)}`;
+      ? `strength ≥ ${strengthText(scene.widest)} (up to ${strengthText(strongest)})`
+      : `strength ${strengthText(most)}`;
     keys.push([lineKey("plain", linkWidth(scene, most)), label]);
   }
   place.replaceChildren(

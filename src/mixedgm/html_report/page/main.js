@@ -124,11 +124,11 @@ function describe(stage) {
  * @param {() => void} legend
  */
 function startMinimum(view, legend) {
-  const weights = content.graph.edges
+  const strengths = content.graph.edges
     .filter((edge) => edge.moderator === undefined)
-    .map((edge) => edge.weight);
+    .map((edge) => edge.strength);
   const part = byId("minimum-part");
-  if (weights.length < 30) {
+  if (strengths.length < 30) {
     part.remove();
     return;
   }
@@ -140,7 +140,7 @@ function startMinimum(view, legend) {
     id: "minimum",
   });
   const shown = element("output", { for: "minimum", class: "fine" });
-  const ordered = [...weights].sort((one, other) => one - other);
+  const ordered = [...strengths].sort((one, other) => one - other);
   const tell = () => {
     const at = Math.min(
       Math.floor((Number(slider.value) / 100) * ordered.length),
@@ -153,7 +153,7 @@ function startMinimum(view, legend) {
     view.redraw();
   };
   slider.addEventListener("input", tell);
-  part.append(element("label", { for: "minimum" }, "Heaviest edges"), slider, shown);
+  part.append(element("label", { for: "minimum" }, "Strongest edges"), slider, shown);
   tell();
 }
 

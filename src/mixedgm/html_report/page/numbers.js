@@ -28,14 +28,14 @@ export function axisText(value) {
 }
 
 /**
- * A weight with two digits that matter, as pictures of networks write it.
- * @param {number} weight
+ * A strength with two digits that matter, as pictures of networks write it.
+ * @param {number} strength
  */
-export function weightText(weight) {
-  if (weight === 0) return "0";
-  if (weight < 1e-3 || weight >= 1e6) return weight.toExponential(1);
-  const places = Math.min(Math.max(1 - Math.floor(Math.log10(weight)), 0), 3);
-  return weight.toFixed(places);
+export function strengthText(strength) {
+  if (strength === 0) return "0";
+  if (strength < 1e-3 || strength >= 1e6) return strength.toExponential(1);
+  const places = Math.min(Math.max(1 - Math.floor(Math.log10(strength)), 0), 3);
+  return strength.toFixed(places);
 }
 
 /**

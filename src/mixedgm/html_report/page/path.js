@@ -66,9 +66,9 @@ export class PathPanel {
         : `λ = ${lam} was given.`;
     const cut =
       lines.length < nLines
-        ? ` Of ${nLines.toLocaleString("en")} lines the ${lines.length.toLocaleString("en")} heaviest are drawn.`
+        ? ` Of ${nLines.toLocaleString("en")} lines the ${lines.length.toLocaleString("en")} strongest are drawn.`
         : "";
-    return `A large penalty leaves no edges; as it falls, the strongest come first. ${chosen} Weights along the path are shrunken by the penalty.${cut}`;
+    return `A large penalty leaves no edges; as it falls, the strongest come first. ${chosen} Strengths along the path are shrunken by the penalty.${cut}`;
   }
 
   /**
@@ -175,9 +175,9 @@ export class PathPanel {
 export function linksAt(path, step, nodes) {
   /** @type {Map<string, Link>} */
   const links = new Map();
-  for (const [a, b, moderator, sign, first, weights] of path.lines) {
-    const weight = weights[step - first] ?? 0;
-    if (step < first || weight === 0) continue;
+  for (const [a, b, moderator, sign, first, strengths] of path.lines) {
+    const strength = strengths[step - first] ?? 0;
+    if (step < first || strength === 0) continue;
     const key = `${a} ${b}`;
     const known = links.get(key);
     if (moderator >= 0) {
@@ -186,7 +186,7 @@ export function linksAt(path, step, nodes) {
         links.set(key, {
           a,
           b,
-          weight: 0,
+          strength: 0,
           sign: "",
           directed: false,
           varies: true,
@@ -197,7 +197,7 @@ export function linksAt(path, step, nodes) {
       links.set(key, {
         a,
         b,
-        weight,
+        strength,
         sign,
         directed,
         varies: known?.varies ?? false,

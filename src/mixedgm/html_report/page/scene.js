@@ -56,7 +56,7 @@ export class Scene {
   /** @param {Link[]} links */
   setLinks(links) {
     this.version += 1;
-    this.links = links.sort((one, other) => one.weight - other.weight);
+    this.links = links.sort((one, other) => one.strength - other.strength);
     /** @type {Link[][]} */
     this.around = this.places.map(() => []);
     for (const link of this.links) {
@@ -65,10 +65,10 @@ export class Scene {
     }
   }
 
-  /** Links that are heavy enough to be drawn. */
+  /** Links that are strong enough to be drawn. */
   get drawn() {
     return this.smallest > 0
-      ? this.links.filter((link) => link.weight >= this.smallest)
+      ? this.links.filter((link) => link.strength >= this.smallest)
       : this.links;
   }
 
@@ -114,7 +114,7 @@ export function linksOf(edges) {
       else
         links.set(key, {
           ...ends(edge),
-          weight: 0,
+          strength: 0,
           sign: "",
           directed: false,
           varies: true,
@@ -124,7 +124,7 @@ export function linksOf(edges) {
     }
     links.set(key, {
       ...ends(edge),
-      weight: edge.weight,
+      strength: edge.strength,
       sign: edge.sign,
       directed: edge.directed === true,
       varies: known?.varies ?? false,

@@ -28,7 +28,7 @@ export interface Kind {
 export interface Edge {
   a: number;
   b: number;
-  weight: number;
+  strength: number;
   sign: Sign;
   partial?: number;
   directed?: boolean;
@@ -43,7 +43,7 @@ export interface Graph {
   kinds: Kind[];
   edges: Edge[];
   widest: number;
-  heaviest: number;
+  strongest: number;
   refitted: boolean;
 }
 
@@ -80,7 +80,7 @@ export interface Histogram {
   hidden: number;
 }
 
-/** Source, target, moderator or -1, sign, first step, weights from there on. */
+/** Source, target, moderator or -1, sign, first step, strengths from there on. */
 export type PathLine = [number, number, number, Sign, number, number[]];
 
 export interface Scores {
@@ -165,7 +165,7 @@ export interface Content {
 export interface Link {
   a: number;
   b: number;
-  weight: number;
+  strength: number;
   sign: Sign;
   directed: boolean;
   varies: boolean;
