@@ -242,9 +242,9 @@ class Bootstrap:
             that have the edge; same_sign, the share in which it has the model's sign; mean, the
             mean strength over all resamples, 0 where the edge is missing, and negative where its
             sign is.  With `parts`, further source_part and
-            target_part ("debt != 0" or "debt"; missing for all other kinds of columns), and norms
-            of the parts in place of strengths: that of the edge is the root of the sum of their
-            squares.
+            target_part ("debt != 0" or "debt"; missing for all other kinds of columns), and norm,
+            that of the part: the root of the sum of their squares is the norm of the edge.  Means
+            are then those of norms.
         """
         self._only("nonparametric", "selection()")
         columns = self._edge_parts(0.95) if parts else self._edges(0.95)
@@ -331,6 +331,7 @@ class Bootstrap:
             **edge_names(self.fitted.schema, ends),
             "source_part": [source for source, _ in names],
             "target_part": [target for _, target in names],
+            "strength": self.estimate.strengths[0, samples.pair[order]],
             "norm": estimate.weights[0, order],
             **_sign_columns(estimate.sign[0, order], samples.sign[:, order], signed[:, order] != 0),
             **_interval_columns(here[0, order], signed[:, order], level),
