@@ -139,7 +139,10 @@ class ConditionalInformation:
         if self.rows is None:
             return np.nan
         columns = self.params.nodes.columns_of
-        block = coef[columns(u), columns(v)]
+        return self.of_block(u, v, coef[columns(u), columns(v)])
+
+    def of_block(self, u: int, v: int, block: Floats) -> float:
+        """Information of one pair of nodes with these parameters (width of u, width of v)."""
         if u in self.covariates or v in self.covariates:
             return (
                 self._of_covariate(u, v, block)
@@ -160,6 +163,17 @@ class ConditionalInformation:
         per_row = sizes[0] * sizes[1] * (max(sizes) if varies else 1)
         step = max(1, int(_MOST_CELLS / per_row))
         return (slice(first, first + step) for first in range(0, n, step))
+
+    def curvature(self, u: int, v: int) -> Floats:
+        """(parameters, parameters) second derivatives of the information of a pair at zero.
+
+        The mean over rows of the covariances of both ends, multiplied.
+        """
+        first, second = self._spread(u), self._spread(v)
+        weighted = first * self._weights[:, None, None]
+        both = np.einsum("nab,ncd->acbd", weighted, second, optimize=True)
+        size = first.shape[1] * second.shape[1]
+        return np.asarray(both.reshape(size, size))
 
     # -- covariates --------------------------------------------------------------------------------
 

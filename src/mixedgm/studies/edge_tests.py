@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from mixedgm.errors import NotYetError, ParameterError
 from mixedgm.fitted import FittedModel
+from mixedgm.inference.strength import RestRows
 from mixedgm.model.layout import Ints
 from mixedgm.options import Options
 from mixedgm.parallel import RandomState, seeds
@@ -151,6 +152,7 @@ def edge_tests(
         n_rows=design.n_rows,
         n_clusters=None if clusters is None else int(clusters.max()) + 1,
         effective_n=_effective(design, clusters),
+        rows=fitted.rows if isinstance(design, Gaps) else RestRows.of(design),
     )
 
 
