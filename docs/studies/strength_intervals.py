@@ -126,7 +126,6 @@ def main(n_tables: int) -> None:
                         "contradictions": int(contradict),
                     }
                 )
-                print(rows[-1], flush=True)
     with Path(__file__).with_suffix(".csv").open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
         writer.writeheader()

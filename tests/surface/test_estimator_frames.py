@@ -116,9 +116,9 @@ def test_nodes_are_a_frame_in_the_tables_order(fitted):
     assert table["column"] == ["height", "group", "weight", "smoker", "colour"]
     assert table["n_levels"] == [0, 3, 0, 2, 2]
     for name, degree, strength in zip(
-        table["column"], table["degree"], table["strength"], strict=True
+        table["column"], table["degree"], table["total_strength"], strict=True
     ):
-        mine = [edge.norm for edge in model.edges_ if name in (edge.source, edge.target)]
+        mine = [edge.strength for edge in model.edges_ if name in (edge.source, edge.target)]
         assert degree == len(mine)
         assert strength == pytest.approx(sum(mine))
 

@@ -672,21 +672,20 @@ def test_the_check_finds_what_is_wrong_and_nothing_else(plain):
 def test_the_bootstrap_has_a_row_for_every_parameter(model, table, resampled):
     edges = resampled.selection()
     weights = {frozenset((e.source, e.target)): e for e in model.edges_}
-    for row in edges[edges["weight"] > 0].itertuples():
+    for row in edges[edges["strength"] > 0].itertuples():
         edge = weights[frozenset((row.source, row.target))]
-        assert row.weight == pytest.approx(edge.norm, rel=1e-5)
+        assert row.strength == pytest.approx(edge.strength, rel=1e-5)
         assert row.sign == edge.sign or (edge.sign is None and pd.isna(row.sign))
     parts = resampled.selection(parts=True)
     of_debt = parts["source_part"].notna() | parts["target_part"].notna()
     whole = edges[[("debt" in pair) for pair in zip(edges["source"], edges["target"], strict=True)]]
     assert of_debt.sum() == 2 * len(whole)
-    others = parts[~of_debt].drop(columns=["source_part", "target_part"])
-    pd.testing.assert_frame_equal(
-        others.reset_index(drop=True), edges.drop(whole.index).reset_index(drop=True)
-    )
-    for edge, part in parts[of_debt & (parts["weight"] > 0)].groupby(["source", "target"]):
-        weight = math.hypot(*part["weight"])
-        assert weight == pytest.approx(edge_between(model, *edge).weight, rel=1e-5)
+    others = parts[~of_debt].drop(columns=["source_part", "target_part", "norm", "mean"])
+    same = edges.drop(whole.index).drop(columns="mean")
+    pd.testing.assert_frame_equal(others.reset_index(drop=True), same.reset_index(drop=True))
+    for edge, part in parts[of_debt & (parts["norm"] > 0)].groupby(["source", "target"]):
+        norm = math.hypot(*part["norm"])
+        assert norm == pytest.approx(edge_between(model, *edge).norm, rel=1e-5)
         if "ward" not in edge:
             block = model.interaction(*edge).to_numpy()
             block = block[:, -1] if edge[0] == "debt" else block[-1]
@@ -711,7 +710,8 @@ def test_the_bootstrap_has_a_row_for_every_parameter(model, table, resampled):
     assert both["target_level"].tolist() == ["debt != 0", "debt"]
     one = resampled.difference(("age", "pain"), ("pain", "visits"))
     assert one.difference == pytest.approx(
-        edge_between(model, "age", "pain").weight - edge_between(model, "pain", "visits").weight,
+        edge_between(model, "age", "pain").strength
+        - edge_between(model, "pain", "visits").strength,
         rel=1e-3,
     )
     assert len(resampled.differences()) == math.comb(len(model.edges_), 2)
@@ -733,8 +733,8 @@ def resampled(model, table):
 )
 def test_the_bootstrap_is_shown(model, resampled, axes):
     centrality = resampled.centrality().set_index(["measure", "column"])["estimate"]
-    strength = model.nodes().set_index("column")["strength"]
-    assert centrality["strength"].to_dict() == pytest.approx(strength.to_dict(), rel=1e-4)
+    strength = model.nodes().set_index("column")["total_strength"]
+    assert centrality["total_strength"].to_dict() == pytest.approx(strength.to_dict(), rel=1e-4)
     has_influence = centrality["expected_influence"].notna()
     unsigned = {"ward", "debt"}
     near = {e.source for e in model.edges_ if e.target in unsigned}

@@ -8,8 +8,8 @@ where an edge has d parameters and n rows determine them.  So unshrunken ones ar
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -81,13 +81,10 @@ class RestRows:
         weights = None if self.weights is None else self.weights[at]
         return RestRows(self.numbers[at], self.codes[at], weights)
 
-    def without(self, numbers: Ints, codes: Ints) -> RestRows:
+    def without(self, numbers: Sequence[int], codes: Sequence[int]) -> RestRows:
         """The same rows without some columns of numbers and of codes."""
-        return replace(
-            self,
-            numbers=np.delete(self.numbers, numbers, axis=1),
-            codes=np.delete(self.codes, codes, axis=1),
-        )
+        left = np.delete(self.numbers, numbers, axis=1), np.delete(self.codes, codes, axis=1)
+        return RestRows(*left, self.weights)
 
     def mean(self, values: Floats) -> Floats:
         """Mean over rows."""
