@@ -26,6 +26,7 @@ Z = np.linspace(-7.0, 8.0, 301)
 
 
 def strength(nats: float) -> float:
+    """sqrt(1 - exp(-2 I))."""
     return float(np.sqrt(-np.expm1(-2.0 * max(nats, 0.0))))
 
 
@@ -40,6 +41,7 @@ class World:
         self.own = np.log(rng.dirichlet(np.full(k, 6.0))), np.log(rng.dirichlet(np.full(m, 6.0)))
 
     def share(self, size: float) -> np.ndarray:
+        """Shares of the cells at a size of the pattern."""
         if self.kind == "number-binary":
             return np.exp(self.own[1])[None, :]
         logits = self.own[0][:, None] + self.own[1] + size * self.pattern
@@ -47,6 +49,7 @@ class World:
         return share / share.sum()
 
     def truth(self, size: float) -> float:
+        """The strength of the pair given the third column."""
         if self.kind == "numbers":
             return float(np.tanh(size))
         if self.kind == "number-binary":  # z depends on the binary column
@@ -67,11 +70,13 @@ class World:
         return strength(float(np.average(nats, weights=weight)))
 
     def size(self, truth: float) -> float:
+        """The size of the pattern at which the pair has this strength."""
         if truth == 0.0:
             return 0.0
         return float(brentq(lambda size: self.truth(size) - truth, 0.0, 60.0))
 
     def draw(self, size: float, n: int, rng: np.random.Generator) -> pd.DataFrame:
+        """Draw a table."""
         if self.kind == "numbers":
             z = rng.normal(size=n)
             r = self.truth(size)
@@ -89,6 +94,7 @@ class World:
 
 
 def main(n_tables: int) -> None:
+    """Count how often intervals hold the truth, and write the table."""
     rows = []
     for kind in KINDS:
         for truth in TRUTHS:
