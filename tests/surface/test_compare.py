@@ -360,13 +360,13 @@ def test_pictures_share_places_and_widths(found: mg.GroupComparison) -> None:
     drawn = found.plot()
     assert list(drawn) == ["north", "south"]
     assert drawn["north"].positions == drawn["south"].positions
-    heaviest = max(edge.norm for model in found.models.values() for edge in model.edges_)
+    strongest = max(edge.strength for model in found.models.values() for edge in model.edges_)
     for label, drawing in drawn.items():
         assert label in drawing.ax.get_title()
         lines = [c for c in drawing.ax.collections if isinstance(c, LineCollection)]
         widest = max(width for each in lines for width in each.get_linewidth())
-        own = found.models[label].edges_[0].weight
-        assert widest == pytest.approx(0.5 + 4.5 * own / heaviest)
+        own = found.models[label].edges_[0].strength
+        assert widest == pytest.approx(0.5 + 4.5 * own / strongest)
     ax = found.plot_differences(max_edges=2)
     assert len(ax.get_yticks()) == 2
     plt.close("all")

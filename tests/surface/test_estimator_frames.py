@@ -161,7 +161,7 @@ def test_adjacency_is_symmetric_in_the_tables_order(fitted, reference):
     where = {name: k for k, name in enumerate(people().columns)}
     expected = np.zeros((5, 5))
     for edge in reference.edges_:
-        expected[where[edge.source], where[edge.target]] = edge.norm
+        expected[where[edge.source], where[edge.target]] = edge.strength
     np.testing.assert_array_equal(matrix, expected + expected.T)
 
 

@@ -226,15 +226,15 @@ def test_interactions_have_one_parameter_where_columns_are_ordered(model, table)
     block = model.interaction("pain", "ward")
     assert block.index.tolist() == ["pain"]
     assert block.columns.tolist() == ["east", "north", "west"]
-    # The weight of an edge is the standardised parameter where both columns are numbers to others.
+    # The norm of an edge is the standardised parameter where both columns are numbers to others.
     for a, b in [("age", "pain"), ("pain", "visits")]:
         block = model.interaction(a, b, standardised=True)
-        assert abs(block.iloc[0, 0]) == pytest.approx(edge_between(model, a, b).weight)
+        assert abs(block.iloc[0, 0]) == pytest.approx(edge_between(model, a, b).norm)
     spread = {
         name: np.std([score_of(column(model, name), v) for v in table[name]]) for name in SCORED
     }
     parameter = model.interaction("pain", "visits").iloc[0, 0]
-    assert edge_between(model, "pain", "visits").weight == pytest.approx(
+    assert edge_between(model, "pain", "visits").norm == pytest.approx(
         parameter * spread["pain"] * spread["visits"]
     )
     # A hurdle column has two, whether and how much, which are not correlated in the table.
@@ -246,8 +246,8 @@ def test_interactions_have_one_parameter_where_columns_are_ordered(model, table)
     units = np.array([np.std(debt != 0), np.std(amount)]) * np.std(age)
     scaled = model.interaction("debt", "age", standardised=True).iloc[:, 0]
     np.testing.assert_allclose(scaled, block.iloc[:, 0] * units)
-    weight = edge_between(model, "age", "debt").weight
-    assert weight == pytest.approx(math.sqrt(2) * np.linalg.norm(scaled))
+    norm = edge_between(model, "age", "debt").norm
+    assert norm == pytest.approx(math.sqrt(2) * np.linalg.norm(scaled))
 
 
 @asks("model.summary")
@@ -272,8 +272,8 @@ def test_exports_hold_kinds_levels_in_order_and_signs(model, tmp_path):
     assert json.loads(graph.nodes["pain"]["levels"]) == PAIN
     assert graph.nodes["visits"]["largest"] == column(model, "visits").largest
     matrix = model.to_adjacency(signed=True)
-    assert matrix.loc["age", "grade"] == -edge_between(model, "age", "grade").weight
-    assert matrix.loc["pain", "visits"] == edge_between(model, "pain", "visits").weight
+    assert matrix.loc["age", "grade"] == -edge_between(model, "age", "grade").strength
+    assert matrix.loc["pain", "visits"] == edge_between(model, "pain", "visits").strength
     for name in ("graph.graphml", "graph.json", "graph.csv"):
         model.export(tmp_path / name)
     again = nx.read_graphml(tmp_path / "graph.graphml")
