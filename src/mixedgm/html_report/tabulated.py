@@ -49,6 +49,9 @@ _FIELDS = {
     "accuracy": _Field("accuracy", "share of the rows whose level is predicted"),
     "majority": _Field("majority", "share of the most frequent level"),
     "normalised_accuracy": _Field("norm. accuracy", "accuracy beyond the majority, up to 1"),
+    "held_out": _Field(
+        "held out", "on rows without part in the estimates; 0 or less: unpredictable"
+    ),
     "deviance_explained": _Field("deviance expl.", "compared with the column without edges"),
     "missing": _Field("missing", "cells without a value"),
     "estimate": _Field("estimate", "in standard deviations; from the first to the second level"),
