@@ -7,14 +7,17 @@ pairs whose statistic is at least `LEAST` per row there.  The latent graph is co
 Run it when tests or the search for the graph change: ``python docs/studies/error_rates.py``.  It
 writes docs/studies/error_rates.csv row by row, goes on where that ends, and prints the tables of
 docs/selection.md.  Names of settings as arguments restrict what is counted, ``--tables 20`` how
-often; ``--report`` counts nothing; ``--file other.csv`` keeps the counts elsewhere.
+often; ``--jobs 16`` uses so many processes; ``--report`` counts nothing; ``--file other.csv`` keeps
+the counts elsewhere, beside it the graphs of settings whose truth takes a fit to many rows.
 """
 
 import argparse
 import csv
+import json
 import os
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import combinations
@@ -80,7 +83,7 @@ def wishart(pairs: Sequence[Pair], n_columns: int, rng: Generator) -> Floats:
         neighbours[u].append(v)
         neighbours[v].append(u)
     out = sigma.copy()
-    for _ in range(1000):
+    for _ in range(100_000):
         before = out.copy()
         for v in range(n_columns):
             rest, near = np.arange(n_columns) != v, neighbours[v]
@@ -393,33 +396,42 @@ SETTINGS: dict[str, Setting] = {
 
 
 @cache
-def population(name: str, number: int) -> tuple[Population, Edges]:
-    """A population and its latent graph; `edges` are those of the fit to many rows."""
+def population(name: str, number: int) -> Population:
+    """A population of a setting; `edges` are those of its latent graph."""
     draw = SETTINGS[name].population
     assert draw is not None
-    rng = np.random.default_rng([number, *name.encode()])
-    found = draw(rng)
-    table = found.table(MANY, rng)
-    model = mg.MixedGraphicalModel(types=table.types, n_jobs=1, select="bic", n_lams=25)
+    return draw(np.random.default_rng([number, *name.encode()]))
+
+
+def edges_of_many_rows(name: str, number: int) -> list[Pair]:
+    """The graph of the fit to many rows of a population."""
+    table = population(name, number).table(MANY, np.random.default_rng([number, 3, *name.encode()]))
+    options = {"select": "bic", "n_lams": 25, **dict(SETTINGS[name].options)}
+    model = mg.MixedGraphicalModel(types=table.types, n_jobs=1, **options)
     tests = mg.edge_tests(model.fit(table.frame), table.frame, covariance="rows").edges()
     tests = tests[tests["statistic"] >= LEAST * MANY]
-    edges = default.positions(zip(tests["source"], tests["target"], strict=True))
-    return replace(found, edges=edges), found.edges
+    return sorted(default.positions(zip(tests["source"], tests["target"], strict=True)))
 
 
-def drawn(name: str, seed: int) -> tuple[Table, Edges]:
+Graphs = dict[str, list[list[Pair]]]
+"""Of the populations of each setting that has some."""
+
+
+def drawn(name: str, seed: int, graphs: Graphs) -> tuple[Table, Edges]:
     """A table of a setting with its true edges, and the edges of the latent graph."""
     setting, rng = SETTINGS[name], np.random.default_rng([seed, 1, *name.encode()])
     if setting.table is not None:
         table = setting.table(rng)
         return table, table.truth
-    found, of_latent = population(name, seed % POPULATIONS)
-    return found.table(setting.n_rows, rng), of_latent
+    found = population(name, seed % POPULATIONS)
+    edges = frozenset((u, v) for u, v in graphs[name][seed % POPULATIONS])
+    return replace(found, edges=edges).table(setting.n_rows, rng), found.edges
 
 
-def counted(name: str, seed: int) -> dict[str, object]:
+def counted(name: str, seed: int, graphs: Graphs) -> dict[str, object]:
     """What a default fit finds and says."""
-    setting, (table, of_latent) = SETTINGS[name], drawn(name, seed)
+    warnings.simplefilter("ignore")
+    setting, (table, of_latent) = SETTINGS[name], drawn(name, seed, graphs)
     frame = table.frame
     if setting.gaps:
         rng = np.random.default_rng([seed, 2])
@@ -461,21 +473,54 @@ def stored(file: Path) -> pd.DataFrame:
     return pd.read_csv(file) if file.exists() else pd.DataFrame(columns=FIELDS)
 
 
-def run(file: Path, settings: Sequence[str], n_tables: int) -> None:
+Call = tuple[Callable[..., object], tuple[object, ...]]
+
+
+def outcomes(calls: Sequence[Call], n_jobs: int) -> Iterator[tuple[int, object]]:
+    """Number and outcome of every call, as they come."""
+    if n_jobs == 1:
+        yield from ((k, function(*of)) for k, (function, of) in enumerate(tqdm(calls)))
+        return
+    with ProcessPoolExecutor(n_jobs) as pool:
+        number = {pool.submit(function, *of): k for k, (function, of) in enumerate(calls)}
+        yield from (
+            (number[each], each.result()) for each in tqdm(as_completed(number), total=len(calls))
+        )
+
+
+def known_graphs(file: Path, settings: Iterable[str], n_jobs: int) -> Graphs:
+    """The graphs of all populations of these settings, from the file or by fits."""
+    graphs: Graphs = json.loads(file.read_text("utf-8")) if file.exists() else {}
+    new = [name for name in settings if SETTINGS[name].population and name not in graphs]
+    which = [(name, number) for name in new for number in range(POPULATIONS)]
+    found = dict(outcomes([(edges_of_many_rows, each) for each in which], n_jobs))
+    for name in new:
+        graphs[name] = [found[k] for k, each in enumerate(which) if each[0] == name]  # type: ignore[misc]
+    if new:
+        file.write_text(json.dumps(graphs, sort_keys=True), "utf-8")
+    return graphs
+
+
+def run(file: Path, settings: Sequence[str], n_tables: int, n_jobs: int) -> None:
     """Count what the file does not have yet."""
     known = stored(file)
+    graphs = known_graphs(file.with_suffix(".json"), settings, n_jobs)
     done = set(zip(known["tables"], known["seed"], strict=True))
     left = [
-        (name, seed) for name in settings for seed in range(n_tables) if (name, seed) not in done
+        (name, seed) for seed in range(n_tables) for name in settings if (name, seed) not in done
     ]
-    for name, seed in tqdm(left, unit="table"):
-        row = {"tables": name, "seed": seed, **counted(name, seed)}
-        is_new = not file.exists()
-        with file.open("a", newline="", encoding="utf-8") as stream:
-            writer = csv.DictWriter(stream, FIELDS, lineterminator="\n")
-            if is_new:
-                writer.writeheader()
-            writer.writerow(row)
+    calls: list[Call] = [
+        (counted, (name, seed, {name: graphs.get(name, [])})) for name, seed in left
+    ]
+    is_new = not file.exists()
+    with file.open("a", newline="", encoding="utf-8") as stream:
+        writer = csv.DictWriter(stream, FIELDS, lineterminator="\n")
+        if is_new:
+            writer.writeheader()
+        for k, counts in outcomes(calls, n_jobs):
+            name, seed = left[k]
+            writer.writerow({"tables": name, "seed": seed, **counts})  # type: ignore[dict-item]
+            stream.flush()
 
 
 # -- report ----------------------------------------------------------------------------------------
@@ -528,12 +573,14 @@ def main() -> None:
     parser.add_argument("settings", nargs="*", help="beginnings of names")
     parser.add_argument("--tables", type=int, default=TABLES)
     parser.add_argument("--file", type=Path, default=FILE)
+    parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--report", action="store_true")
     args = parser.parse_args()
     warnings.simplefilter("ignore")
     wanted = tuple(args.settings) or ("",)
     if not args.report:
-        run(args.file, [name for name in SETTINGS if name.startswith(wanted)], args.tables)
+        some = [name for name in SETTINGS if name.startswith(wanted)]
+        run(args.file, some, args.tables, args.jobs)
     default.printed(HEADING, lines(stored(args.file)))
 
 

@@ -144,25 +144,25 @@ def estimated_pairs(
     contrasts = Contrasts(smooth.layout)
     reduced, n = contrasts.reduced, rows.total_weight
     eta = contrasts.down(theta)
-    left = _left(reduced, graph, _independent(rows, clusters))
+    left = left_by_predictors(reduced, graph, _independent(rows, clusters))
     if not errors and len(graph) == reduced.n_groups:
         return PairEstimates(reduced, eta[reduced.edges], np.zeros(0), n).less_biased(left)
     gradient = contrasts.down(smooth.evaluate(theta).gradient)
     stride = max(1, rows.n_rows // MOST_ROWS)
     with single_threaded_blas():  # sums in a fixed order
         held, ends = Held(reduced, graph), EndProducts(reduced)
-        inverse = _inverse(_hessian(smooth, theta, graph, stride))
+        inverse = inverse_of(hessian_of(smooth, theta, graph, stride))
         scorer = Scorer(smooth.layout, reduced, theta, eta, left**-0.5)
         curvature = curvature_sums(held, ends, scorer, rows, stride, dtype)
         values = eta[reduced.edges].copy()
         if row is not None:
             assert isinstance(rows, MemoryRows)
             sums = missing_sums(held, scorer, Completions(rows, row))
-            hessian = _hessian(smooth, theta, graph, stride)
-            steps = _Steps(held, ends, inverse, gradient, curvature)
+            hessian = hessian_of(smooth, theta, graph, stride)
+            steps = Steps(held, ends, inverse, gradient, curvature)
             return _with_gaps(steps, hessian, sums, values, n).less_biased(left)
         if not errors:
-            steps = _Steps(held, ends, inverse, gradient, curvature)
+            steps = Steps(held, ends, inverse, gradient, curvature)
             for batch in held.batches():
                 values[batch.params] = steps.of(batch).estimates
             return PairEstimates(reduced, values, np.zeros(0), n).less_biased(left)
@@ -179,7 +179,7 @@ def estimated_pairs(
         smallest = _LEAST_VARIANCE if clusters is None else _LEAST_CLUSTERED
         least = np.asarray(smallest * reduced.conditionals, dtype=np.float64)
         inside = _inside(held, inverse, squares, least)
-        outside = _Steps(held, ends, inverse, gradient, curvature).with_errors(squares, least)
+        outside = Steps(held, ends, inverse, gradient, curvature).with_errors(squares, least)
         parts = run_all([partial(outside, part) for part in held.parts], rows.n_threads)
         start, covariance = _square_starts(reduced), np.empty(int((reduced.sizes**2).sum()))
         for groups, estimates, matrices in (*inside, *parts):
@@ -196,7 +196,7 @@ def inverse_curvature(smooth: Smooth, theta: Floats) -> Floats:
     """The inverse of the Hessian of own terms and all groups, in contrasts."""
     everything = np.arange(smooth.layout.n_groups)
     with single_threaded_blas():
-        return _inverse(_hessian(smooth, theta, everything, max(1, smooth.n_rows // MOST_ROWS)))
+        return inverse_of(hessian_of(smooth, theta, everything, max(1, smooth.n_rows // MOST_ROWS)))
 
 
 def drawn_errors(
@@ -219,8 +219,8 @@ def drawn_errors(
     stride = max(1, rows.n_rows // MOST_ROWS)
     with single_threaded_blas():  # sums in a fixed order
         held, ends = Held(reduced, graph), EndProducts(reduced)
-        inverse = _inverse(_hessian(smooth, theta, graph, stride))
-        left = _left(reduced, graph, n)
+        inverse = inverse_of(hessian_of(smooth, theta, graph, stride))
+        left = left_by_predictors(reduced, graph, n)
         scorer = Scorer(smooth.layout, reduced, theta, contrasts.down(theta), left**-0.5)
         curvature = curvature_sums(held, ends, scorer, rows, stride)
         scale = np.repeat(_mean_left(reduced, left), reduced.sizes) / np.sqrt(n)
@@ -228,8 +228,8 @@ def drawn_errors(
             completions = Completions(rows, row)
             sums = missing_sums(held, scorer, completions)
             moved = drawn_means(held, scorer, completions, (n_draws, rng))
-            steps = _Steps(held, ends, inverse, np.zeros(reduced.n_theta), curvature)
-            hessian = _hessian(smooth, theta, graph, stride)
+            steps = Steps(held, ends, inverse, np.zeros(reduced.n_theta), curvature)
+            hessian = hessian_of(smooth, theta, graph, stride)
             return np.asarray(_errors_with_gaps(steps, hessian, sums, *moved) * scale)
         of_held, of_edges = drawn_sums(held, ends, scorer, rows, stride, (n_draws, rng))
         followed, errors = of_held @ inverse, np.empty_like(of_edges)
@@ -237,7 +237,7 @@ def drawn_errors(
         errors[:, inside] = followed[:, held.inside.edges]
         followed = np.pad(followed, ((0, 0), (0, 1)))
         nothing = np.zeros(reduced.n_theta)
-        steps = _Steps(held, ends, inverse, nothing, curvature)
+        steps = Steps(held, ends, inverse, nothing, curvature)
         for batch in held.batches():
             across, root, _ = steps.of(batch)
             for d in range(n_draws):
@@ -254,7 +254,7 @@ def _independent(rows: MemoryRows | PartedRows, clusters: Ints | None) -> float:
     return float(rows.total_weight**2 / (rows.weights**2).sum())
 
 
-def _left(layout: Layout, graph: Ints, n: float) -> Floats:
+def left_by_predictors(layout: Layout, graph: Ints, n: float) -> Floats:
     """(nodes,) the share of the rows that a column's predictors, and its mean, leave."""
     nodes, small = layout.nodes, layout.restrict(graph)
     u, v = small.pairs.T
@@ -276,7 +276,7 @@ _Estimated = tuple[Ints, Floats | None, Floats]
 """Groups, their estimates where these are new, and covariances of a single observation."""
 
 
-def _hessian(smooth: Smooth, theta: Floats, graph: Ints, stride: int) -> Floats:
+def hessian_of(smooth: Smooth, theta: Floats, graph: Ints, stride: int) -> Floats:
     """Second derivatives in own terms and the graph, on contrasts."""
     layout = smooth.layout
     small = smooth.restrict(graph)
@@ -325,7 +325,7 @@ class _OneStep(NamedTuple):
 
 
 def _with_gaps(
-    steps: _Steps, hessian: Floats, sums: MissingSums, values: Floats, n: float
+    steps: Steps, hessian: Floats, sums: MissingSums, values: Floats, n: float
 ) -> PairEstimates:
     """All pairs, where rows have gaps; the Hessian is that of the completed rows."""
     held, size, layout = steps.held, steps.held.size, steps.held.layout
@@ -368,7 +368,7 @@ def _with_gaps(
 
 
 def _errors_with_gaps(
-    steps: _Steps, hessian: Floats, sums: MissingSums, of_held: Floats, of_edges: Floats
+    steps: Steps, hessian: Floats, sums: MissingSums, of_held: Floats, of_edges: Floats
 ) -> Floats:
     """(draws, edge parameters) how estimates follow gradients (draws, held) and (draws, edges)."""
     held, size = steps.held, steps.held.size
@@ -391,7 +391,7 @@ def _errors_with_gaps(
 
 
 def _left_of(
-    steps: _Steps,
+    steps: Steps,
     sums: MissingSums,
     inverse: Floats,
     number: int,
@@ -433,8 +433,8 @@ def _missing_share(left: Floats, complete: Floats) -> Floats:
     return np.asarray(1.0 - traces[0] / np.maximum(traces[1], 1e-300))
 
 
-class _Steps:
-    """The steps of all pairs outside the graph, and their covariances, some at a time."""
+class Steps:
+    """One step from zero of all pairs outside the graph, and their covariances, by batches."""
 
     def __init__(
         self,
@@ -497,7 +497,7 @@ def _at_least(matrices: Floats, least: Floats) -> Floats:
     return np.asarray((vectors * values[:, None, :]) @ vectors.transpose(0, 2, 1))
 
 
-def _inverse(matrix: Floats) -> Floats:
+def inverse_of(matrix: Floats) -> Floats:
     """Of a positive matrix; what has next to no curvature is given a little."""
     size = len(matrix)
     ridge = _FLAT * np.maximum(np.diagonal(matrix), _FLAT)

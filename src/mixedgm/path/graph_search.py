@@ -2,7 +2,8 @@
 
 All pairs are tested given the present graph.  Edges that fail leave, the worst first; then pairs
 that pass enter, the best first; at most one move per column at a time, because tests of pairs that
-share a column depend on each other.  A move is made only if it raises the score
+share a column depend on each other.  Where all agree, an edge and a rival of it change places.  A
+move is made only if it raises the score
 
     log pseudolikelihood of the rows at the refit - sum over edges of m W* / 2,
 
@@ -31,6 +32,9 @@ _WITH_OWN_LIMIT = 15
 """Later graphs are judged by the limit of this one, so that their scores can be compared."""
 _ROWS_PER_PREDICTOR = 4.0
 """A graph is held only as far as every column has so many rows for each of its predictors."""
+
+_MOST_SWAPS = 20
+"""Swaps tried of a graph."""
 
 Mask = NDArray[np.bool_]
 Limit = Callable[[PairTests], float]
@@ -98,14 +102,12 @@ class _Place:
         urgency = np.where(self.held[groups], -np.inf, log_p[groups])
         return groups[np.lexsort((-log_p[groups], urgency))]
 
-    @cached_property
-    def price(self) -> Floats:
-        """(n_groups,) by how much the log pseudolikelihood must rise for an edge."""
-        concerned = np.union1d(self.graph, self.wanted)
-        new = concerned[np.isnan(self.least[concerned])]
+    def price(self, groups: Ints) -> Floats:
+        """By how much the log pseudolikelihood must rise for each of these edges."""
+        new = groups[np.isnan(self.least[groups])]
         self.least[new] = self.tests.statistics.least_statistic(new, self.log_limit)
-        price = 0.5 * self.task.layout.conditionals * self.least
-        return np.where(self.tests.tested, price, 0.0)
+        price = 0.5 * self.task.layout.conditionals[groups] * self.least[groups]
+        return np.where(self.tests.tested[groups], price, 0.0)
 
     def moved(self, groups: Ints) -> Ints:
         """The graph with these edges added or taken away, as far as the rows suffice."""
@@ -120,7 +122,17 @@ class _Place:
 
     def gain(self, graph: Ints, fit: Unshrunken) -> float:
         """By how much another graph's score is higher."""
-        return float(self.rise(fit) - self.price[graph].sum() + self.price[self.graph].sum())
+        return float(self.rise(fit) - self.price(graph).sum() + self.price(self.graph).sum())
+
+    def swaps(self) -> list[list[int]]:
+        """Edges and the rivals that should take their place, to second order; the best first."""
+        found = self.tests.rivals
+        rise = self.task.total_weight * found.rise + self.price(found.edge)
+        some = np.flatnonzero((rise > 0.0) & self.tests.tested[found.rival])
+        gain = rise[some] - self.price(found.rival[some])
+        order = np.lexsort((some, -gain))
+        ends = np.column_stack([found.edge, found.rival])[some[order]]
+        return [each.tolist() for each in ends[gain[order] > 0.0][:_MOST_SWAPS]]
 
     def judged(self, ratios: dict[int, float]) -> PairTests:
         """The tests, with likelihood ratios for pairs that two tests judge differently."""
@@ -167,6 +179,10 @@ class _Search:
             remaining = [g for g in remaining if g not in self.ratios]
         for g in place.wanted.tolist():
             found = self._tried(place, [g])
+            if found is not None:
+                return found
+        for swap in place.swaps():
+            found = self._tried(place, swap)
             if found is not None:
                 return found
         return None

@@ -11,9 +11,11 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import logit
 
 from mixedgm.inference.pairs import PairEstimates, drawn_errors, estimated_pairs
-from mixedgm.inference.statistics import PairStatistics, pair_statistics
+from mixedgm.inference.rivals import Rivals, rivals
+from mixedgm.inference.statistics import PairStatistics, equivalent_z, pair_statistics
 from mixedgm.inference.two_groups import TwoGroups
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.model.params import Params
@@ -61,6 +63,8 @@ class PairTests:
     tested: Mask
     """(n_groups,) pairs whose edge is in question: all but those that are free of penalty."""
     estimates: PairEstimates | None = None
+    smooth: Smooth | None = None
+    """The pseudolikelihood of all pairs, with the ridge that the refit needed."""
     task: Task | None = None
     """The rows that were tested: where they have gaps, completed by the graph's own refit."""
     errors: Floats | None = None
@@ -82,7 +86,44 @@ class PairTests:
         """(n_groups,) probability that a pair has no edge; zero where it is not in question."""
         out = np.zeros(len(self.tested))
         out[self.tested] = self.two_groups.no_edge
+        return np.where(self.tested, self._with_rivals(out), 0.0)
+
+    def _with_rivals(self, no_edge: Floats) -> Floats:
+        """Probabilities of no edge, if an edge may also stand for one of its rivals.
+
+        Either of the two has an edge, or both, or none: each with its odds, which are those of the
+        two groups before the table is seen times its Bayes factor.
+        """
+        found, z, prior = self.rivals, self.statistics.z, logit(self.two_groups.share)
+        some = self.tested[found.edge] & self.tested[found.rival] & (found.loss > 0.0)
+        edge, rival = found.edge[some], found.rival[some]
+        alone, beside = (prior + self.two_groups.log_bayes_factor(z[g]) for g in (edge, rival))
+        instead = prior + self.two_groups.log_bayes_factor(self._z_instead(found, some))
+        either = np.logaddexp(0.0, beside)  # the edge, with or without its rival
+        wrong = np.exp(np.logaddexp(0.0, instead) - alone - either)
+        more = np.maximum(wrong - np.exp(-alone), 0.0)
+        odds = np.exp(-prior - self.two_groups.log_bayes_factor(z)) + np.bincount(
+            edge, more, len(z)
+        )
+        taken = np.minimum(more, np.exp(instead - alone - either)) / (1.0 + odds[edge])
+        taken = np.bincount(rival, taken, len(z))
+        out = no_edge * (1.0 - np.minimum(taken, 1.0))
+        out[edge] = odds[edge] / (1.0 + odds[edge])
         return out
+
+    def _z_instead(self, found: Rivals, some: Mask) -> Floats:
+        """Z that rivals would have given the graph without the edge whose place they take."""
+        edge, rival = found.edge[some], found.rival[some]
+        ratio = np.maximum(1.0 + found.rise[some] / found.loss[some], 0.0)
+        statistic = self.statistics.statistic[edge] * ratio
+        return equivalent_z(self.statistics.log_p_at(rival, statistic))
+
+    @cached_property
+    def rivals(self) -> Rivals:
+        """Pairs that could take the place of edges."""
+        assert self.task is not None
+        assert self.smooth is not None
+        return rivals(self.smooth, rows_of(self.task), self.theta, self.graph)
 
 
 def untestable(task: Task, graph: Ints) -> str:
@@ -169,7 +210,9 @@ def pairs_given(
         n_draws, source = draws
         errors = drawn_errors(smooth, rows, theta, graph, n_draws=n_draws, rng=source, row=task.row)
     tested = task.penalty.penalised
-    return PairTests(graph, theta, fit.loss, statistics, fit.ridge, tested, estimates, task, errors)
+    return PairTests(
+        graph, theta, fit.loss, statistics, fit.ridge, tested, estimates, smooth, task, errors
+    )
 
 
 def _settled_rows(task: Task, graph: Ints, start: Floats, share: float) -> tuple[Task, Floats]:
