@@ -215,7 +215,7 @@ class FittedModel:
         """
         if self.known_strengths is not None:
             return self.known_strengths
-        return self.strengths_from(self.rows or self._drawn_rows(), self._n_behind)
+        return self.strengths_from(self.rows or self.drawn_rows(), self._n_behind)
 
     @property
     def _n_behind(self) -> float:
@@ -244,7 +244,7 @@ class FittedModel:
         observations = n if isinstance(n, float) else n[left, right]
         return strength(nats, 0.5 * np.concatenate([parameters, varying]) / observations)
 
-    def _drawn_rows(self) -> RestRows | None:
+    def drawn_rows(self) -> RestRows | None:
         """Rows drawn from the model; None where it has no joint distribution, or needs no rows."""
         u, v, _ = self._pairs_with_norms
         if self.params.nodes.gaussian_nodes[np.union1d(u, v)].all() or self.schema.covariates:

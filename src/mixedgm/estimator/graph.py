@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any, Literal
 
 from mixedgm.estimator.base import HasModel
+from mixedgm.studies.descriptions import describe
 from mixedgm.studies.joint_discrepancy import summary_notes
 from mixedgm.table.assemble import frame
 from mixedgm.views.summary import SummaryText, summarise
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 class GraphMethods(HasModel):
     """What can be asked about the graph."""
 
-    def edges(self, *, shrunken: bool = False) -> Any:
+    def edges(self, *, shrunken: bool = False, say: bool = False) -> Any:
         """Edges, strongest first, as a frame of the training table's library.
 
         Columns: source, target, kind, strength, sign ("+", "-", or none where an end is
@@ -42,9 +43,14 @@ class GraphMethods(HasModel):
         shrunken : bool
             Whether to add the column shrunken_norm: norms of the penalised estimate at `lam_`,
             which ``refit=False`` returns.
+        say : bool
+            Whether to add the column says: every edge in words, as `describe` has it.
         """
         model = self._model
-        return frame(edges_columns(model, shrunken=shrunken), model.library)
+        columns = dict(edges_columns(model, shrunken=shrunken))
+        if say:
+            columns["says"] = [describe(model, edge.source, edge.target) for edge in model.edges]
+        return frame(columns, model.library)
 
     def nodes(self) -> Any:
         """Columns with kind, levels, number of edges and total strength of these, as a frame."""
@@ -93,6 +99,24 @@ class GraphMethods(HasModel):
         True
         """
         return interaction_frame(self._model, a, b, moderator, standardised=standardised)
+
+    def describe(self, a: str, b: str) -> str:
+        """Say in words, and in the data's own units, what the edge between two columns says.
+
+        All other columns are held fixed.  Of two numbers it is how much the mean of one moves per
+        standard deviation and per unit of the other, of a number and a category how the mean
+        varies between levels, of two categories which levels are together more and less often
+        than in unrelated columns.  Levels and cells with fewer than 10 rows are not quoted.
+
+        Examples
+        --------
+        >>> import mixedgm as mg
+        >>> columns = {"x": "continuous", "y": "continuous"}
+        >>> given = mg.from_params(columns, {"precision": [[2.0, -1.0], [-1.0, 2.0]]})
+        >>> given.describe("x", "y")
+        'x is 0.41 higher per standard deviation of y (0.5 per unit)'
+        """
+        return describe(self._model, a, b)
 
     def summary(self) -> SummaryText:
         """Return what was fitted, how well it converged, and the strongest edges, as text.

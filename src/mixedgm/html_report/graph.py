@@ -6,12 +6,16 @@ from mixedgm.fitted import Edge
 from mixedgm.html_report.material import Material
 from mixedgm.html_report.plain import Json, number, shown
 from mixedgm.model.kinds import KINDS
+from mixedgm.studies.descriptions import describe
 from mixedgm.views.positions import positions
 from mixedgm.views.scale import widest_weight
 
 __all__ = ["edge_content", "graph_content"]
 
 _SHAPES = {"o": "circle", "s": "square", "D": "diamond", "h": "hexagon", "p": "pentagon"}
+_MOST_SAID = 300
+"""Edges of a report that are put in words, and characters of each."""
+_LONGEST = 400
 _MEASURES = {"r2": "R²", "normalised_accuracy": "normalised accuracy"}
 
 
@@ -86,6 +90,8 @@ def edge_content(material: Material, edge: Edge) -> dict[str, Json]:
         "norm": number(edge.norm),
         "sign": edge.sign or "",
     }
+    if edge.moderator is None and len(fitted.edges) <= _MOST_SAID:
+        content["says"] = shown(describe(fitted, edge.source, edge.target), _LONGEST)
     if edge.partial_correlation is not None:
         content["partial"] = number(edge.partial_correlation)
     if edge.directed:

@@ -161,6 +161,33 @@ class ConditionalInformation:
         step = max(1, int(_MOST_CELLS / per_row))
         return (slice(first, first + step) for first in range(0, n, step))
 
+    def cells(self, u: int, v: int, block: Floats) -> tuple[Floats, Floats]:
+        """(values of u, values of v) expected shares of all combinations, and without the edge.
+
+        Both columns have values without real numbers; values that cannot occur have share 0.
+        Without the edge, each column keeps the distribution that it has in every row.
+        """
+        ends = self._ends[u], self._ends[v]
+        logits = [
+            end.logits + self._rest(*at) @ end.statistics.T
+            for end, at in zip(ends, ((u, v), (v, u)), strict=True)
+        ]
+        terms = ends[0].statistics @ block @ ends[1].statistics.T
+        both = logits[0][:, :, None] + logits[1][:, None, :] + terms
+        share = np.exp(both - both.max(axis=(1, 2), keepdims=True))
+        share /= share.sum(axis=(1, 2), keepdims=True)
+        apart = share.sum(axis=2)[:, :, None] * share.sum(axis=1)[:, None, :]
+        at = np.ix_(self._possible(u), self._possible(v))
+        out = np.zeros((2, *(self.params.nodes.n_values[node] for node in (u, v))))
+        for kept, values in zip(out, (share, apart), strict=True):
+            kept[at] = self._some.mean(values)
+        return out[0], out[1]
+
+    def _possible(self, node: int) -> Ints:
+        """Values of a node that can occur."""
+        nodes = self.params.nodes
+        return np.flatnonzero(self.params.levels_possible[nodes.levels_of(nodes.place(node))])
+
     def curvature(self, u: int, v: int) -> Floats:
         """(parameters, parameters) second derivatives of the information of a pair at zero.
 

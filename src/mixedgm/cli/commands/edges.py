@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from mixedgm.cli.console import Console
 from mixedgm.cli.model_options import add_at, add_model, model_at_values
 from mixedgm.cli.options import add_format, add_output
 from mixedgm.cli.output import FORMAT_OF, check_output, deliver
 from mixedgm.errors import ParameterError
+
+if TYPE_CHECKING:
+    from mixedgm.fitted import FittedModel
 
 USAGE = "MODEL [-o FILE] [--format FORMAT]"
 SUMMARY = "list the edges of a model, strongest first"
@@ -39,14 +43,16 @@ def add_arguments(parser: ArgumentParser) -> None:
         action="store_true",
         help="show the norms of the penalised estimate beside those without shrinkage",
     )
+    parser.add_argument("--say", action="store_true", help="say in words what every edge says")
     add_format(parser)
 
 
 def run(args: Namespace, console: Console) -> None:
     """List the edges of a model."""
+    from mixedgm.studies.descriptions import describe
     from mixedgm.views.export import write
     from mixedgm.views.tables import edges_columns
-    from mixedgm.views.text import edges_text, lam_text, weights_text
+    from mixedgm.views.text import lam_text, weights_text
 
     check_output(args.output, args.model)
     ending = None if args.output is None else Path(args.output).suffix.lower()
@@ -63,6 +69,21 @@ def run(args: Namespace, console: Console) -> None:
         write(fitted, args.output)
         console.say(f"wrote {args.output}")
         return
-    columns = edges_columns(fitted, shrunken=args.shrunken)
+    columns = dict(edges_columns(fitted, shrunken=args.shrunken))
     beside = columns["shrunken_norm"] if args.shrunken else None
-    deliver(columns, args, console, lambda width: edges_text(fitted.edges, width, beside))
+    if args.say:
+        says = [describe(fitted, edge.source, edge.target) for edge in fitted.edges]
+        columns["says"] = says
+    deliver(columns, args, console, lambda width: _text(fitted, columns, width, beside))
+
+
+def _text(fitted: FittedModel, columns: dict[str, Any], width: int, beside: Any) -> str:
+    """The list of edges; with what they say, one sentence per edge below it."""
+    from mixedgm.views.text import edges_text
+
+    text = edges_text(fitted.edges, width, beside)
+    if "says" not in columns:
+        return text
+    ends = zip(columns["source"], columns["target"], columns["says"], strict=True)
+    lines = [f"{source} - {target}: {says}" for source, target, says in ends]
+    return "\n".join([text, "", *lines])

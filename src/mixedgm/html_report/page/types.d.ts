@@ -36,6 +36,7 @@ export interface Edge {
   ridge?: boolean;
   probability?: number;
   frequency?: number;
+  says?: string;
 }
 
 export interface Graph {

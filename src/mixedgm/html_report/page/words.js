@@ -31,7 +31,8 @@ export function edgeSentence(content, edge) {
     edge.sign === ""
       ? "; the relation has no single sign"
       : `; the relation is ${SIGNS[edge.sign]}`;
-  return `${related}, given all other columns${sign} (strength ${strengthText(edge.strength)}).`;
+  const says = edge.says === undefined ? "" : ` In the data's units: ${edge.says}.`;
+  return `${related}, given all other columns${sign} (strength ${strengthText(edge.strength)}).${says}`;
 }
 
 /**
