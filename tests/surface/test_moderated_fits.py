@@ -243,7 +243,9 @@ def test_files_keep_everything(tmp_path, table, loss):
             back.path_.score(table.iloc[:9]), model.path_.score(table.iloc[:9])
         )
     here, there = (m.at({"age": 33, "group": "q"}) for m in (model, back))
-    assert here.edges_ == there.edges_
+    # Separate regressions have no joint distribution to draw rows from: strengths are not known.
+    assert repr(here.edges_) == repr(there.edges_)
+    assert np.isnan([e.strength for e in there.edges_]).any() == (loss == "nodewise")
     here.save(tmp_path / "at.mgm")
     assert mg.load(tmp_path / "at.mgm").fitted_.report.at == "age = 33, group = q"
 

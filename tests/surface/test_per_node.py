@@ -290,7 +290,7 @@ def test_resamples_keep_the_lams_or_choose_them_again(table, refit):
     edges = fixed.selection().set_index(["source", "target"])
     for edge in model.edges_:
         row = edges.loc[(edge.source, edge.target)]
-        assert row["norm"] == pytest.approx(edge.norm, rel=1e-6)
+        assert row["strength"] == pytest.approx(edge.strength, rel=1e-6)
         assert row["inclusion"] > 0.2
     parameters = fixed.parameters()
     assert set(parameters["source"][parameters["target"].isna()]) == set(NAMES[:4])
