@@ -19,8 +19,8 @@ from mixedgm.model.layout import Floats
 _FAR = 12.0
 """A larger z counts as this one: an edge is certain there."""
 _NONCENTRALITIES = np.arange(1.0, _FAR + 0.01, 0.25)
-_BANDWIDTH = 1.0
-"""The kernel that smooths the distribution of noncentralities after every step has this width."""
+_MANY = 50.0
+"""Edges from which on the distribution of their noncentralities is smoothed less."""
 _STEP = 0.05
 """Values of z are rounded to multiples of this before they are counted."""
 _FEWEST = 0.2
@@ -33,9 +33,10 @@ _TOL = 1e-6
 class TwoGroups:
     """Pairs with and without an edge.
 
-    Shares are estimated by EM with smoothing (Silverman, Jones, Wilson and Nychka 1990).  One pair
-    without an edge, and one whose noncentrality is anything from 1 to 12, are added to those of the
-    table: so noise has next to no edges, and a single large z does not tell how large others are.
+    Shares are estimated by EM with smoothing (Silverman, Jones, Wilson and Nychka 1990).  The
+    kernel has a width of one where edges are few, and less where they are many.  One pair without
+    an edge, and one whose noncentrality is anything from 1 to 12, are added to those of the table:
+    so noise has next to no edges, and a single large z does not tell how large others are.
 
     Examples
     --------
@@ -55,16 +56,15 @@ class TwoGroups:
         count = np.bincount(places)
         some = np.flatnonzero(count)
         count, ratios = count[some], np.exp(_log_ratios(np.float64(_STEP) * some))
-        kernel = np.exp(-0.5 * np.square(np.subtract.outer(_NONCENTRALITIES, _NONCENTRALITIES)))
-        kernel = kernel ** (_BANDWIDTH**-2)
-        kernel /= kernel.sum(axis=0)
+        square = np.square(np.subtract.outer(_NONCENTRALITIES, _NONCENTRALITIES))
         evenly = np.full(len(_NONCENTRALITIES), 1.0 / len(_NONCENTRALITIES))
         share, weights = 0.1, evenly
         for _ in range(_MOST_STEPS):
             slab = ratios * (share * weights)
             edges = (count / (1.0 - share + slab.sum(axis=1))) @ slab
             before, share = share, max(float(edges.sum()), _FEWEST) / (count.sum() + 1.0)
-            weights = kernel @ edges + evenly
+            kernel = np.exp(-0.5 * square * (1.0 + edges.sum() / _MANY) ** (2.0 / 3.0))
+            weights = kernel @ (edges / kernel.sum(axis=0)) + evenly
             weights /= weights.sum()
             if abs(share - before) <= _TOL * before:
                 break

@@ -89,10 +89,11 @@ class PairTests:
         return np.where(self.tested, self._with_rivals(out), 0.0)
 
     def _with_rivals(self, no_edge: Floats) -> Floats:
-        """Probabilities of no edge, if an edge may also stand for one of its rivals.
+        """Probabilities of no edge, if an edge may also stand for its strongest rival.
 
-        Either of the two has an edge, or both, or none: each with its odds, which are those of the
-        two groups before the table is seen times its Bayes factor.
+        Of the two pairs either has an edge, or both, or none: each with its odds, which are the
+        share of edges among all pairs times Bayes factors.  Rivals of one edge resemble each other,
+        so that only the one that makes most of a difference is counted.
         """
         found, z, prior = self.rivals, self.statistics.z, logit(self.two_groups.share)
         some = self.tested[found.edge] & self.tested[found.rival] & (found.loss > 0.0)
@@ -101,14 +102,14 @@ class PairTests:
         instead = prior + self.two_groups.log_bayes_factor(self._z_instead(found, some))
         either = np.logaddexp(0.0, beside)  # the edge, with or without its rival
         wrong = np.exp(np.logaddexp(0.0, instead) - alone - either)
-        more = np.maximum(wrong - np.exp(-alone), 0.0)
-        odds = np.exp(-prior - self.two_groups.log_bayes_factor(z)) + np.bincount(
-            edge, more, len(z)
-        )
-        taken = np.minimum(more, np.exp(instead - alone - either)) / (1.0 + odds[edge])
-        taken = np.bincount(rival, taken, len(z))
-        out = no_edge * (1.0 - np.minimum(taken, 1.0))
-        out[edge] = odds[edge] / (1.0 + odds[edge])
+        order = np.lexsort((rival, -wrong, edge))
+        edge, first = np.unique(edge[order], return_index=True)
+        at = order[first]
+        at, edge = at[wrong[at] > np.exp(-alone[at])], edge[wrong[at] > np.exp(-alone[at])]
+        out = no_edge.copy()
+        taken = np.exp(instead - alone - either)[at] / (1.0 + wrong[at])
+        np.multiply.at(out, rival[at], 1.0 - np.minimum(taken, 1.0))
+        out[edge] = wrong[at] / (1.0 + wrong[at])
         return out
 
     def _z_instead(self, found: Rivals, some: Mask) -> Floats:
