@@ -73,7 +73,11 @@ class World:
         """The size of the pattern at which the pair has this strength."""
         if truth == 0.0:
             return 0.0
-        return float(brentq(lambda size: self.truth(size) - truth, 0.0, 60.0))
+        sizes = np.arange(0.0, 8.0, 0.25)  # beyond a size that is too large strengths fall again
+        above = [size for size in sizes if self.truth(size) > truth]
+        if not above:
+            raise ValueError("this pattern does not carry so much")
+        return float(brentq(lambda size: self.truth(size) - truth, 0.0, above[0]))
 
     def draw(self, size: float, n: int, rng: np.random.Generator) -> pd.DataFrame:
         """Draw a table."""
