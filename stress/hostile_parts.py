@@ -193,7 +193,10 @@ def _damaged(frame: pd.DataFrame, folder: Path, rng: np.random.Generator) -> Par
         at = int(rng.integers(4, len(whole) // 2))
         file.write_bytes(whole[:at] + rng.bytes(20) + whole[at + 20 :])
         return Parts(_given(files, rng), "family")
-    return Parts(_given(files, rng), "refused", file.name)
+    given = _given(files, rng)
+    if isinstance(given(), pl.LazyFrame):  # polars does not name files, and skips empty ones
+        return Parts(given, "refused" if file.stat().st_size else "family")
+    return Parts(given, "refused", file.name)
 
 
 def _gone(frame: pd.DataFrame, folder: Path, rng: np.random.Generator) -> Parts:

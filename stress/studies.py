@@ -102,11 +102,16 @@ def _words(inquiry: Inquiry, found: Any) -> None:
 
 
 def _same(found: Any, again: Any) -> None:
-    same = np.array_equal(found.replicates.weights, again.replicates.weights)
+    require(found.failures == again.failures, "failures differ with n_jobs")
+    pairs = [("weights", found.replicates.weights, again.replicates.weights)]
     if found.pair_replicates is not None:
-        values = found.pair_replicates.values, again.pair_replicates.values
-        same = same and np.array_equal(*values, equal_nan=True)
-    require(same and found.failures == again.failures, "it differs with n_jobs")
+        pairs += [("estimates", found.pair_replicates.values, again.pair_replicates.values)]
+    for what, ours, theirs in pairs:
+        which = np.flatnonzero(
+            ((ours != theirs) & ~(np.isnan(ours) & np.isnan(theirs))).any(axis=1)
+        )
+        text = f"{what} of resamples {which.tolist()} differ with n_jobs"
+        require(np.array_equal(ours, theirs, equal_nan=True), text)
 
 
 def _again(case: MildTable, n_boot: int) -> Any:

@@ -2,19 +2,21 @@
 
 Counted is how many pairs without an edge have p-values below 0.05 and 0.01, how many intervals of
 pairs with one parameter cover it, which share of what Benjamini and Hochberg keep at 10 % is false,
-and what verdicts say.  Tables come from `gibbs.py`, which shares no code with the package; rows are
-drawn once for a seed and cut into tables of different sizes.
+and what verdicts say.  A second file counts pairs without an edge by the kinds of their columns.
+Tables come from `gibbs.py`, which shares no code with the package; rows are drawn once for a seed
+and cut into tables of different sizes.
 
 Run it when estimates, their covariances or their tests change: ``python docs/studies/tests.py``.
-It takes about half an hour on one core, writes docs/studies/tests.csv row by row, goes on where
-that ends, and prints the tables of docs/selection.md.  Names of settings as arguments restrict what
-is counted; ``--report`` counts nothing.
+It takes about an hour on one core, writes docs/studies/tests.csv and tests_kinds.csv row by row,
+goes on where these end, and prints the tables of docs/selection.md.  Names of settings as arguments
+restrict what is counted; ``--report`` counts nothing.
 """
 
 import csv
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,18 +30,26 @@ from tqdm import tqdm
 
 import mixedgm as mg
 
-REPLICATES, OF_ROWS = 400, 20  # tables of a setting; tables that variances from rows are tried on
+REPLICATES, OF_OPTIONS = 200, 20  # tables of a setting; tables that other options are tried on
+DEFAULT = ("graph", "rows")
+OPTIONS = (DEFAULT, ("graph", "model"), ("free", "rows"), ("free", "model"))
+"""Which pairs are adjusted for, and where variances come from."""
 SMALLEST = 0.2  # eigenvalue of the precision matrix of numbers and amounts
 LEVEL = 0.1  # of the false discovery rate
 FILE = Path(__file__).with_suffix(".csv")
+KINDS = Path(__file__).with_name("tests_kinds.csv")
 FIELDS = (
-    *("tables", "rows", "seed", "covariance", "method", "refused"),
+    *("tables", "rows", "seed", "method", "covariance", "refused"),
     *("null", "null_05", "null_01", "many", "many_05", "many_01"),
     *("intervals", "covered", "edge_intervals", "edge_covered"),
     *("found", "false", "edges", "wrongly_present", "wrongly_absent"),
 )
 """Pairs without an edge with p below 0.05 and 0.01, and of these those with many parameters;
 intervals of one parameter, and of these those of edges; pairs that are kept, and verdicts."""
+OF_KINDS = (
+    *("tables", "rows", "seed", "kinds", "null", "null_05", "null_01", "intervals", "covered"),
+)
+"""By default, of pairs without an edge."""
 
 MIXED: tuple[Column, ...] = (
     *(NUMBER,) * 3,
@@ -60,9 +70,6 @@ class Setting:
     sizes: tuple[float, float] = (0.15, 0.4)
     rows: tuple[int, ...] = (300, 1000, 5000)
     margin: Callable[[Floats], Floats] | None = None
-    fixed_lam: bool = True
-    """Whether the model is fitted at one lam, which is enough where all pairs are free."""
-    method: str = "auto"
     replicates: int = REPLICATES
 
 
@@ -75,7 +82,7 @@ def ladder(n_columns: int, rng: Generator) -> list[Pair]:
 
 SETTINGS = {
     "ladder 6 + 6": Setting(LADDER, ladder, (0.2, 0.35)),
-    "scale-free, all kinds": Setting(MIXED, default.scale_free),
+    "scale-free, all kinds": Setting(MIXED, default.scale_free, replicates=400),
     "rarest level 3 %": Setting(
         (NUMBER,) * 4 + levels(2, 2, 3, 3, 4, 4, rarest=0.03), default.random(10)
     ),
@@ -86,17 +93,11 @@ SETTINGS = {
         margin=default.heavy,
         replicates=100,
     ),
-    "ladder 6 + 6, all pairs free": Setting(
-        LADDER, ladder, (0.2, 0.35), rows=(100,), method="free", replicates=200
-    ),
-    "ladder 6 + 6, given the graph": Setting(
-        LADDER, ladder, (0.2, 0.35), rows=(100,), method="graph", replicates=200
-    ),
+    "ladder 6 + 6, few rows": Setting(LADDER, ladder, (0.2, 0.35), rows=(100,)),
     "wide 15 + 15": Setting(
         (NUMBER,) * 15 + levels(*(2, 2, 3) * 5),
         default.random(30),
         rows=(200,),
-        fixed_lam=False,
         replicates=100,
     ),
 }
@@ -134,27 +135,37 @@ def true_value(u: Column, v: Column, block: Floats | None) -> float:
     return float(block[-1, -1])
 
 
+Counts = dict[str, object]
+
+
 def tested(
-    setting: Setting, values: Floats, blocks: dict[Pair, Floats], covariance: str, seed: int
-) -> dict[str, object]:
-    """Fit and test one table, and compare with the truth."""
+    setting: Setting, values: Floats, blocks: dict[Pair, Floats], options: list[tuple[str, str]]
+) -> Iterator[tuple[Counts, list[Counts]]]:
+    """Fit one table, test it in several ways, and compare with the truth, in all and by kinds."""
     kind = tuple(kind for kind, _ in setting.columns)
     drawn = default.Table(values.round(default.DECIMALS), kind, frozenset(blocks))
     model = mg.MixedGraphicalModel(types=drawn.types, n_jobs=1)
-    if setting.fixed_lam:
-        model.set_params(lam=0.3, refit=False)
-    try:
-        model.fit(drawn.frame)
-        options = {"method": setting.method, "covariance": covariance, "random_state": seed}
-        tests = mg.edge_tests(model, drawn.frame, **options)
-    except (mg.ParameterError, mg.TableError) as error:
-        return {"refused": str(error).splitlines()[0]}
+    for method, covariance in options:
+        try:
+            if not hasattr(model, "fitted_"):
+                model.fit(drawn.frame)
+            tests = mg.edge_tests(model, drawn.frame, method=method, covariance=covariance)
+        except (mg.ParameterError, mg.TableError) as error:
+            yield {"refused": str(error).splitlines()[0]}, []
+            continue
+        yield compared(setting, tests, blocks)
+
+
+def compared(
+    setting: Setting, tests: mg.EdgeTests, blocks: dict[Pair, Floats]
+) -> tuple[Counts, list[Counts]]:
+    """What the tests of one table say, and what is true."""
     edges, parameters = tests.edges(), tests.parameters().groupby(["source", "target"]).last()
     names = edges[["source", "target"]].to_numpy()
     at = [tuple(sorted(int(name[1:]) for name in ends)) for ends in names]
     is_edge, is_model = np.array([pair in blocks for pair in at]), setting.margin is None
-    one, p = (edges["df"] == 1).to_numpy(), edges["p"].to_numpy()
-    covered = []
+    p, p_bh, verdict = (edges[tests.named(name)].to_numpy() for name in ("p", "p_bh", "verdict"))
+    one, covered = (edges["df"] == 1).to_numpy(), []
     for (u, v), ends in zip(at, names, strict=True):
         row, columns = parameters.loc[tuple(ends)], setting.columns
         truth = true_value(columns[u], columns[v], blocks.get((u, v)))
@@ -171,18 +182,26 @@ def tested(
         "covered": one & covered & is_model,
         "edge_intervals": one & is_edge & is_model,
         "edge_covered": one & is_edge & covered & is_model,
-        "found": edges["p_bh"] <= LEVEL,
-        "false": ~is_edge & (edges["p_bh"] <= LEVEL),
+        "found": p_bh <= LEVEL,
+        "false": ~is_edge & (p_bh <= LEVEL),
         "edges": is_edge,
-        "wrongly_present": ~is_edge & (edges["verdict"] == "present"),
-        "wrongly_absent": is_edge & (edges["verdict"] == "absent"),
+        "wrongly_present": ~is_edge & (verdict == "present"),
+        "wrongly_absent": is_edge & (verdict == "absent"),
     }
-    return {"method": tests.method} | {name: int(np.sum(each)) for name, each in counts.items()}
+    ends = [" - ".join(sorted(setting.columns[k][0] for k in pair)) for pair in at]
+    by_kinds: list[Counts] = []
+    for which in sorted(set(ends)):
+        here = np.array([each == which for each in ends]) & ~is_edge
+        found = {name: int(counts[name][here].sum()) for name in ("null", "null_05", "null_01")}
+        intervals = {"intervals": here & one & is_model, "covered": here & one & covered & is_model}
+        found |= {name: int(each.sum()) for name, each in intervals.items()}
+        by_kinds.append({"kinds": which, **found})
+    return {name: int(np.sum(each)) for name, each in counts.items()}, by_kinds
 
 
 def tasks(names: Sequence[str]) -> Iterator[tuple[str, int]]:
     """Settings and seeds, seed by seed."""
-    for seed in range(REPLICATES):
+    for seed in range(max(setting.replicates for setting in SETTINGS.values())):
         for name, setting in SETTINGS.items():
             if seed < setting.replicates and (not names or name in names):
                 yield name, seed
@@ -193,42 +212,57 @@ def run(names: Sequence[str]) -> None:
     done = set()
     if FILE.exists():
         known = pd.read_csv(FILE)
-        done = set(zip(*(known[name] for name in FIELDS[:4]), strict=True))
-    with FILE.open("a", newline="", encoding="utf-8") as stream:
-        writer = csv.DictWriter(stream, FIELDS, lineterminator="\n")
-        if not done:
-            writer.writeheader()
+        done = set(zip(*(known[name] for name in FIELDS[:5]), strict=True))
+    with appended(FILE, FIELDS) as whole, appended(KINDS, OF_KINDS) as by_kinds:
         for name, seed in tqdm(list(tasks(names)), unit="seed"):
-            setting, sources = SETTINGS[name], ["model", "rows"][: 1 + (seed < OF_ROWS)]
-            wanted = {(name, n, seed, source) for n in setting.rows for source in sources}
+            setting, options = SETTINGS[name], OPTIONS[: len(OPTIONS) if seed < OF_OPTIONS else 1]
+            wanted = {(name, n, seed, *each) for n in setting.rows for each in options}
             if wanted <= done:
                 continue
             values, blocks = table(setting, np.random.default_rng([seed, *name.encode()]))
-            for part, n in zip(
-                np.split(values, np.cumsum(setting.rows)[:-1]), setting.rows, strict=True
-            ):
-                for source in sources:
-                    if (name, n, seed, source) not in done:
-                        found = tested(setting, part, blocks, source, seed)
-                        key = {"tables": name, "rows": n, "seed": seed, "covariance": source}
-                        writer.writerow(key | found)
+            parts = np.split(values, np.cumsum(setting.rows)[:-1])
+            for part, n in zip(parts, setting.rows, strict=True):
+                missing = [each for each in options if (name, n, seed, *each) not in done]
+                found = tested(setting, part, blocks, missing)
+                key = {"tables": name, "rows": n, "seed": seed}
+                for (method, covariance), (counts, of_kinds) in zip(missing, found, strict=True):
+                    whole(key | {"method": method, "covariance": covariance} | counts)
+                    if (method, covariance) == DEFAULT:
+                        for each in of_kinds:
+                            by_kinds(key | each)
+
+
+@contextmanager
+def appended(file: Path, fields: Sequence[str]) -> Iterator[Callable[[Counts], None]]:
+    """What adds a row to a file, which gets its heading first."""
+    is_new = not file.exists()
+    with file.open("a", newline="", encoding="utf-8") as stream:
+        writer = csv.DictWriter(stream, fields, lineterminator="\n")
+        if is_new:
+            writer.writeheader()
+
+        def add(row: Counts) -> None:
+            writer.writerow(row)
             stream.flush()
+
+        yield add
 
 
 def report() -> None:
     """Print the table of the page, of what is counted so far."""
     counts = pd.read_csv(FILE)
     heads = (
-        *("tables", "rows", "variances", "number", "refused", "p < 0.05", "p < 0.01"),
+        *("tables", "rows", "given", "variances", "number", "refused", "p < 0.05", "p < 0.01"),
         *("many parameters: p < 0.05", "cover", "edges cover", "false of found", "found of edges"),
         *("wrongly present", "wrongly absent"),
     )
     lines = ["| " + " | ".join(heads) + " |", "| --- " * len(heads) + "|"]
     for name, setting in SETTINGS.items():
         for n in setting.rows:
-            for source in ("model", "rows"):
+            for method, source in OPTIONS:
                 here = (counts["tables"] == name) & (counts["rows"] == n)
-                part = counts[here & (counts["covariance"] == source)]
+                here &= (counts["method"] == method) & (counts["covariance"] == source)
+                part = counts[here]
                 kept = part[part["refused"].isna()]
                 if kept.empty:
                     continue
@@ -238,7 +272,7 @@ def report() -> None:
                     return f"{100 * total[a] / total[b]:.1f}" if total[b] else ""
 
                 wrong = (kept["false"] / kept["found"].clip(lower=1)).mean()
-                cells = [name, f"{n:,}", source, str(len(part)), str(len(part) - len(kept))]
+                cells = [name, f"{n:,}", method, source, str(len(part)), str(len(part) - len(kept))]
                 cells += [share("null_05", "null"), share("null_01", "null")]
                 cells += [share("many_05", "many"), share("covered", "intervals")]
                 cells += [share("edge_covered", "edge_intervals"), f"{100 * wrong:.1f}"]
@@ -246,6 +280,23 @@ def report() -> None:
                 cells += [f"{100 * true.sum() / total['edges']:.0f}"]
                 cells += [share("wrongly_present", "null"), share("wrongly_absent", "edges")]
                 lines.append("| " + " | ".join(cells) + " |")
+    sys.stdout.write("\n".join(lines) + "\n\n")
+    report_kinds()
+
+
+def report_kinds() -> None:
+    """Print pairs without an edge by kinds: shares, with the standard errors of these tables."""
+    counts = pd.read_csv(KINDS)
+    heads = ("tables", "rows", "kinds", "pairs", "p < 0.05", "p < 0.01", "cover")
+    lines = ["| " + " | ".join(heads) + " |", "| --- " * len(heads) + "|"]
+    for (name, n, which), part in counts.groupby(["tables", "rows", "kinds"], sort=False):
+        cells = [name, f"{n:,}", which, f"{part['null'].sum():,}"]
+        for a, b in (("null_05", "null"), ("null_01", "null"), ("covered", "intervals")):
+            total = part[b].sum()
+            share = part[a].sum() / max(total, 1)
+            error = np.sqrt(((part[a] - share * part[b]) ** 2).sum()) / max(total, 1)
+            cells.append(f"{100 * share:.1f} ± {100 * error:.1f}" if total else "")
+        lines.append("| " + " | ".join(cells) + " |")
     sys.stdout.write("\n".join(lines) + "\n")
 
 

@@ -20,9 +20,10 @@ from mixedgm.path.refits import (
     noise_worth_one_row,
     open_edges,
     open_numbers,
+    ridge_of,
     too_dense,
     unshrunken,
-    worth_one_row,
+    with_variances,
 )
 from mixedgm.path.rounds import AtLam, Settled, Unpenalised
 from mixedgm.path.task import Task, observed_levels
@@ -135,7 +136,10 @@ def refitted(task: Task, shrunken: Optimum, options: Options, choice: Choice) ->
         note = f"the estimates are shrunken: the graph cannot be refitted, {dense}"
         return replace(shrunken, report=replace(report, notes=(*report.notes, note)))
     start = Start(theta if near is None else near, task.null.evaluation)
-    refit = unshrunken(task, groups, start, tol=options.tol, max_iter=options.max_iter)
+    tol, most, variances = options.tol, options.max_iter, choice.variances
+    refit = unshrunken(task, groups, start, tol=tol, max_iter=most)
+    if variances is not None and np.isfinite(variances[groups]).any():
+        refit = with_variances(task, groups, refit, variances, tol=tol, max_iter=most)
     report = replace(
         _of_solution(report, refit.solution, task),
         refitted=True,
@@ -143,7 +147,7 @@ def refitted(task: Task, shrunken: Optimum, options: Options, choice: Choice) ->
         noisy=tuple(task.schema.nodes[s].name for s in refit.noisy.tolist()),
     )
     ridge, noise = np.zeros(task.layout.n_groups), np.zeros(task.layout.nodes.n_real)
-    ridge[refit.ridge] = worth_one_row(task, refit.ridge)
+    ridge[groups] = ridge_of(task, groups, refit.ridge, choice.variances)
     noise[refit.noisy] = noise_worth_one_row(task)[refit.noisy]
     return Optimum(refit.solution.theta, report, groups, ridge, noise)
 
@@ -178,9 +182,10 @@ def of_rounds(
         noisy=tuple(task.schema.nodes[s].name for s in noisy.tolist()),
     )
     ridge, noise = np.zeros(task.layout.n_groups), np.zeros(task.layout.nodes.n_real)
-    ridge[held] = worth_one_row(task, held)
+    groups = goal.groups(task)
+    ridge[groups] = ridge_of(task, groups, held, goal.variances)
     noise[noisy] = noise_worth_one_row(task)[noisy]
-    return Optimum(theta, report, goal.groups(task), ridge, noise)
+    return Optimum(theta, report, groups, ridge, noise)
 
 
 def certified(design: Design | PartedDesign, task: Task, optimum: Optimum) -> FitReport:

@@ -343,7 +343,8 @@ def _by_rounds(
         edges = None if nodewise else graph
         del ends
     if options.refits and not dense:
-        goal = Unpenalised(graph, options.max_iter)
+        variances = None if nodewise else choice.variances
+        goal = Unpenalised(graph, options.max_iter, variances)
     keep = runtime.keep_interrupted
     ends = joint.settle(goal, start, tol=options.tol, show=runtime.show, keep_interrupted=keep)
     error = joint.error(goal, ends)

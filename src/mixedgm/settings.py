@@ -11,6 +11,7 @@ import numpy as np
 from mixedgm.errors import ModelFileError
 from mixedgm.path.criteria import AIC, BIC, EBIC
 from mixedgm.path.crossval import CV, Holdout
+from mixedgm.path.error_rates import FDR, LocalFDR
 from mixedgm.path.stability import StabilitySelection, StARS
 from mixedgm.printable import quoted
 from mixedgm.solve.monte_carlo import MonteCarlo
@@ -19,7 +20,7 @@ from mixedgm.solve.proximal_newton import ProximalNewton
 from mixedgm.table.declarations import Count, Ordinal
 from mixedgm.table.schema import Schema
 
-_CRITERIA = (EBIC, BIC, AIC, Holdout, CV, StARS, StabilitySelection)
+_CRITERIA = (LocalFDR, FDR, EBIC, BIC, AIC, Holdout, CV, StARS, StabilitySelection)
 OBJECTS: dict[str, Any] = {
     cls.__name__: cls
     for cls in (*_CRITERIA, MonteCarlo, ProximalGradient, ProximalNewton, Ordinal, Count)

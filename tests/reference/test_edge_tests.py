@@ -19,7 +19,7 @@ def edge_tests(table, *, cluster=None, sample_weight=None, covariance="rows", **
 
 
 def by_pair(tests):
-    frame = tests.edges()
+    frame = tests.edges().rename(columns=lambda name: name.removesuffix(tests.option))
     keys = [frozenset(ends) for ends in zip(frame["source"], frame["target"], strict=True)]
     return dict(zip(keys, frame.to_dict("records"), strict=True))
 

@@ -187,6 +187,34 @@ def test_rows_with_missing_values_are_left_out_as_in_the_fit(table) -> None:
     np.testing.assert_array_equal(found.replicates.values, other.replicates.values)
 
 
+@pytest.mark.filterwarnings("ignore::mixedgm.TableWarning")
+def test_groups_belong_to_the_rows_that_remain_of_a_table_with_gaps(table) -> None:
+    """Rows of weight zero and rows without a value are left out, and so are their labels."""
+    weights, groups = np.ones(150), np.arange(150) // 5
+    weights[[2, 40, 41]] = 0.0
+    holes = table.astype(object)
+    holes.loc[[3, 77]] = None
+    holes.loc[[10, 90], "weight"] = None
+    holes = holes.astype({"weight": float})
+    rest = np.delete(np.arange(150), [2, 3, 40, 41, 77])
+
+    def found(rows: np.ndarray) -> mg.Bootstrap:
+        model = mg.MixedGraphicalModel(lam=LAM, missing="model")
+        part, own = holes.iloc[rows], weights[rows]
+        return mg.bootstrap(
+            model.fit(part, sample_weight=own),
+            part,
+            n_boot=3,
+            random_state=2,
+            groups=groups[rows],
+            sample_weight=own,
+            n_jobs=1,
+        )
+
+    ours, theirs = (found(rows) for rows in (np.arange(150), rest))
+    np.testing.assert_array_equal(ours.replicates.values, theirs.replicates.values)
+
+
 def test_groups_by_name_or_by_array(table) -> None:
     town = np.array(["x", "y", "z", "w", "v"])[np.arange(150) // 30]
     model = mg.MixedGraphicalModel(lam=LAM).fit(table)

@@ -41,7 +41,8 @@ def test_text_is_the_summary(folder: Path, capsys: pytest.CaptureFixture[str]) -
     assert said.startswith("Tests of 10 pairs: 4 present")
     heading, first = (line.split() for line in said.splitlines()[1:3])
     value = expected(folder).edges()["statistic"].iloc[0]
-    assert float(first[heading.index("statistic")]) == pytest.approx(value, rel=1e-3)
+    place = heading.index("statistic") - len(heading)  # many parameters leave no estimate
+    assert float(first[place]) == pytest.approx(value, rel=1e-3)
 
 
 def test_files_have_every_column(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -66,7 +67,7 @@ def test_clusters_weights_and_levels(folder: Path, capsys: pytest.CaptureFixture
     table = pd.read_csv(folder / "homes.csv")
     given = {"cluster": "home", "sample_weight": table["w"].to_numpy(), "level": 0.9}
     frame = mg.edge_tests(mg.load(folder / "model.mgm"), table.drop(columns="w"), **given).edges()
-    assert [row["p"] for row in told] == pytest.approx(frame["p"].tolist())
+    assert [row["p_clusters"] for row in told] == pytest.approx(frame["p_clusters"].tolist())
     one = [row for row in told if row["df"] == 1]
     widths = [(row["upper"] - row["lower"]) / row["se"] for row in one]
     assert widths == pytest.approx([2 * 1.6448536] * len(one))

@@ -178,3 +178,14 @@ def test_a_column_without_any_value_in_a_resample_counts_as_a_failure_with_its_r
     assert {failure.message.split(".")[0] for failure in found.failures} == {
         "column 'odd': all 33 values are missing in this part of the table"
     }
+
+
+def test_a_column_that_is_constant_in_the_complete_rows_has_no_parameters() -> None:
+    """The only zeros of the hurdle column are in rows that have gaps."""
+    rows = table("hurdle", "constant")
+    rows.loc[:1, "x"] = np.nan
+    model = mg.MixedGraphicalModel(lam=0.1, **options("hurdle", "constant")).fit(rows)
+    assert any("constant in these rows" in note for note in model.fitted_.report.notes)
+    found = mg.bootstrap(model, rows, n_boot=4, random_state=0, n_jobs=1).parameters()
+    assert set(found["source"]) == {"x", "y", "group"}
+    assert np.isfinite(found[["estimate", "se", "lower", "upper"]].to_numpy()).all()

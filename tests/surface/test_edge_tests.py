@@ -3,9 +3,11 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import logit
 from scipy.stats import false_discovery_control, norm
 
 import mixedgm as mg
+from mixedgm.inference.two_groups import TwoGroups
 from tests.support.patients import KIND, TYPES, patients
 
 
@@ -106,9 +108,9 @@ def test_bayes_factors_and_verdicts_follow_their_definitions(tests):
     assert tests.effective_n == n
     unit = 0.5 * (frame["statistic"] * n / (1 + n) - frame["df"] * np.log(1 + n))
     np.testing.assert_allclose(frame["log_bf_unit"], unit)
-    z = norm.isf(frame["p"] / 2)
-    factor = norm.logpdf(z, scale=np.sqrt(1 + tests.spread)) - norm.logpdf(z)
-    np.testing.assert_allclose(frame["log_bf"], factor, rtol=1e-6, atol=1e-9)
+    odds = -logit(TwoGroups(norm.isf(frame["p"].to_numpy() / 2)).no_edge)  # without rivals
+    few, prior = odds < 30, logit(tests.share)
+    np.testing.assert_allclose(frame["log_bf"][few], (odds - prior)[few], rtol=1e-6)
     strong = np.log(10)
     probable = frame["probability"] > 0.5
     words = np.where((frame["log_bf"] >= strong) & probable, "present", "undecided")
@@ -169,13 +171,13 @@ def test_edges_that_vary_are_tested_for_it():
     z = 0.5 * x + rng.normal(size=n)
     table = pd.DataFrame({"group": group, "x": x, "y": y, "z": z})
     model = mg.MixedGraphicalModel(moderators=["group"]).fit(table)
-    tests = mg.edge_tests(model, table, random_state=0)
+    tests = mg.edge_tests(model, table, method="free")
     frame = tests.edges()
     varying = frame[frame["moderator"].notna()]
     assert len(varying) == 3
     assert set(varying["df"]) == {2}
-    assert varying.iloc[0][["source", "target", "verdict"]].tolist() == ["x", "y", "present"]
-    assert (varying["p"][1:] > 0.01).all()
+    assert varying.iloc[0][["source", "target", "verdict_free"]].tolist() == ["x", "y", "present"]
+    assert (varying["p_free"][1:] > 0.01).all()
     parameters = tests.parameters()
     part = pair_of(parameters[parameters["moderator"].notna()], "x", "y")
     change = dict(zip(part["moderator_level"], part["estimate"], strict=True))
@@ -211,20 +213,94 @@ def test_a_moderator_of_two_levels_is_told_from_the_first_to_the_second():
 
 
 def test_seeds_and_threads_change_nothing(model, table, tests):
-    again = mg.edge_tests(model, table, random_state=0, n_jobs=2)
+    again = mg.edge_tests(model, table, random_state=1, n_jobs=2)
     pd.testing.assert_frame_equal(again.edges(), tests.edges())
-    other = mg.edge_tests(model, table, random_state=1).edges()
-    both = [frame.set_index(["source", "target"])["statistic"] for frame in (tests.edges(), other)]
-    assert not both[0].equals(both[1])
-    np.testing.assert_allclose(both[1][both[0].index], both[0], rtol=0.1)
+    drawn = [
+        mg.edge_tests(model, table, covariance="model", **options).edges()
+        for options in ({}, {"n_jobs": 2}, {"random_state": 1})
+    ]
+    pd.testing.assert_frame_equal(drawn[0], drawn[1])
+    one, other = (frame.set_index(["source", "target"])["statistic_drawn"] for frame in drawn[1:])
+    assert not one.equals(other[one.index])
+    np.testing.assert_allclose(other[one.index], one, rtol=0.1)
 
 
-def test_the_fit_matters_only_for_the_column_that_says_so(table, tests):
+def test_models_that_were_chosen_in_another_way_are_tested_alike(table, tests):
+    """The search for the graph begins elsewhere, and ends at the same one."""
     empty = mg.MixedGraphicalModel(lam=5.0).fit(table)
-    found = mg.edge_tests(empty, table, random_state=0).edges()
+    found = mg.edge_tests(empty, table).edges()
     assert not found["in_model"].any()
     expected = tests.edges().drop(columns="in_model")
-    pd.testing.assert_frame_equal(found.drop(columns="in_model"), expected)
+    pd.testing.assert_frame_equal(found.drop(columns="in_model"), expected, rtol=1e-4)
+
+
+# -- one probability for a pair --------------------------------------------------------------------
+
+
+def probabilities(model, tests):
+    """Of every edge of the model, as the model and as the tests have it."""
+    names = ["source", "target"]
+    ours = model.edges().set_index(names)["probability"]
+    theirs = tests.edges()
+    turned = theirs.rename(columns={"source": "target", "target": "source"})
+    theirs = pd.concat([theirs, turned]).set_index(names)["probability"]
+    return ours.to_numpy(), theirs[ours.index].to_numpy()
+
+
+@pytest.mark.filterwarnings("ignore:sample_weight sums to:mixedgm.TableWarning")
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"select": "fdr"},
+        {"select": mg.LocalFDR(0.2)},
+        {"covariates": ["age", "ward"]},
+        {"loss": "nodewise"},
+        {"penalty_weights": "adaptive"},
+    ],
+    ids=str,
+)
+def test_tests_have_the_probabilities_of_the_fit(options, tmp_path):
+    """Also from a file, in another order of rows, and with weights."""
+    table = patients(250, seed=1)
+    weights = np.random.default_rng(0).integers(1, 4, len(table)).astype(float)
+    for given in ({}, {"sample_weight": weights}):
+        model = mg.MixedGraphicalModel(types=TYPES, n_jobs=1, **options).fit(table, **given)
+        assert len(model.edges_) > 5
+        both = probabilities(model, mg.edge_tests(model, table, **given))
+        np.testing.assert_allclose(*both, atol=1e-9)
+    model.save(tmp_path / "model.mgm")
+    loaded = mg.load(tmp_path / "model.mgm")
+    order = np.random.default_rng(1).permutation(len(table))
+    again = mg.edge_tests(loaded, table.iloc[order], sample_weight=weights[order])
+    np.testing.assert_allclose(*probabilities(model, again), atol=1e-4)
+    false = model.fitted_.expected_false
+    assert false == pytest.approx((1 - probabilities(model, again)[1]).sum(), abs=1e-3)
+
+
+def test_tests_have_the_probabilities_of_a_fit_with_gaps():
+    table = patients(200, seed=1)
+    table["age"] = table["age"].where(np.arange(200) % 7 > 0)
+    table["ward"] = table["ward"].where(np.arange(200) % 11 > 0)
+    model = mg.MixedGraphicalModel(types=TYPES, missing="model", n_jobs=1).fit(table)
+    both = probabilities(model, mg.edge_tests(model, table))
+    np.testing.assert_allclose(*both, atol=1e-9)
+
+
+def test_what_other_options_decide_has_names_of_its_own(model, table):
+    names = ["statistic", "p", "p_holm", "p_bh", "probability", "log_bf", "log_bf_unit", "verdict"]
+    home = np.arange(len(table)) // 4
+    for options, end in (
+        ({"method": "free"}, "_free"),
+        ({"covariance": "model"}, "_drawn"),
+        ({"method": "free", "covariance": "model"}, "_free_drawn"),
+        ({"cluster": home}, "_clusters"),
+    ):
+        tests = mg.edge_tests(model, table, **options)
+        columns = tests.edges().columns
+        assert [name for name in columns if name.endswith(end)] == [name + end for name in names]
+        assert not set(names) & set(columns)
+        assert f"probability{end}" in tests.summary()
 
 
 def test_weights_are_frequencies(table):
@@ -244,8 +320,8 @@ def test_units_and_the_order_of_rows_change_little(model, table, covariance):
     one = mg.edge_tests(model, table, **options).edges()
     two = mg.edge_tests(mg.MixedGraphicalModel().fit(other), other, **options).edges()
     one, two = (frame.set_index(["source", "target"]) for frame in (one, two))
-    close = 1e-4 if covariance == "rows" else 0.1
-    np.testing.assert_allclose(two["statistic"][one.index], one["statistic"], rtol=close, atol=1e-4)
+    close, name = (1e-4, "statistic") if covariance == "rows" else (0.1, "statistic_drawn")
+    np.testing.assert_allclose(two[name][one.index], one[name], rtol=close, atol=1e-4)
 
 
 def test_frames_are_of_the_library_of_the_table(table):
@@ -293,7 +369,7 @@ def test_clusters_keep_errors_honest():
         plain = mg.edge_tests(model, table, covariance="rows").edges()
         given = mg.edge_tests(model, table, cluster=home).edges()
         small["plain"] += (plain["p"] < 0.05).tolist()
-        small["clusters"] += (given["p"] < 0.05).tolist()
+        small["clusters"] += (given["p_clusters"] < 0.05).tolist()
     assert np.mean(small["plain"]) > 0.2
     assert np.mean(small["clusters"]) < 0.11
 
@@ -326,17 +402,17 @@ def test_all_pairs_at_once_need_rows():
     model = mg.MixedGraphicalModel(lam=0.4).fit(table)
     with pytest.raises(mg.ParameterError, match=r"19 predictors, and 60 rows.*method='graph'"):
         mg.edge_tests(model, table, method="free")
-    tests = mg.edge_tests(model, table, random_state=0)
+    tests = mg.edge_tests(model, table)
     assert tests.method == "graph"
-    assert "each given the edges that pass a test themselves" in tests.summary()
+    assert "each given the edges that pass their own tests" in tests.summary()
     assert "present" not in tests.edges()["verdict"].tolist()
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"method": "all"}, "method must be 'auto' or 'free' or 'graph'"),
-        ({"covariance": "robust"}, "covariance must be 'auto' or 'model' or 'rows'"),
+        ({"method": "all"}, "method must be 'graph' or 'free'"),
+        ({"covariance": "robust"}, "covariance must be 'rows' or 'model'"),
         ({"covariance": "model", "cluster": "x"}, "knows nothing about clusters"),
         ({"level": 1.0}, r"level must be a number in \(0, 1\)"),
         ({"cluster": "home"}, "cluster names 'home', which is not a column"),
@@ -373,7 +449,6 @@ def test_a_ladder_of_thirty_columns_and_a_thousand_rows_is_not_refused():
     table, truth = mg.datasets.make_ladder(1000, 15, random_state=0)
     model = mg.MixedGraphicalModel(lam=0.15).fit(table)
     tests = mg.edge_tests(model, table, random_state=0)
-    assert tests.method == "free"
     frame = tests.edges()
     edges = {frozenset((edge.source, edge.target)) for edge in truth.edges_}
     ends = zip(frame["source"], frame["target"], strict=True)
@@ -441,7 +516,7 @@ def test_weights_by_the_name_of_a_column(table):
 def test_text_html_and_picture_show_verdicts(tests):
     text = tests.summary()
     assert text.startswith("Tests of 6 pairs: 2 present, ")
-    assert "variances from the model" in text
+    assert "variances from the rows" in " ".join(text.split())
     shown = ["source", "target", "strength", "lower", "upper", "df", "p", "probability"]
     assert text.splitlines()[1].split() == [*shown, "log_bf", "verdict"]
     assert str(tests) == repr(tests) == text

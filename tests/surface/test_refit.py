@@ -107,7 +107,7 @@ def test_a_partial_correlation_is_that_of_the_sample():
 
 def test_certificate_and_objective_are_those_of_what_is_returned(table):
     """Recomputed row by row, with all edges of the graph free and no others."""
-    model = Model(tol=1e-8).fit(table)
+    model = Model(select="ebic", tol=1e-8).fit(table)
     X, Y = numbers(table)
     factors = np.full((5, 5), np.inf)
     for edge in model.edges_:
@@ -178,8 +178,9 @@ def test_a_separated_edge_is_finite_and_marked(loss):
     assert "a ridge worth one row on a - b" in " ".join(str(model.summary()).split())
 
 
-def test_the_objective_of_a_separated_graph_has_its_ridge(separated):
-    frame, model = empty_cell(), separated
+def test_the_objective_of_a_separated_graph_has_its_ridge():
+    frame = empty_cell()
+    model = Model(select="ebic").fit(frame)
     X = frame[["x"]].to_numpy()
     Y = np.column_stack([pd.Categorical(frame[name]).codes for name in ("a", "b", "c")])
     factors = np.full((4, 4), np.inf)

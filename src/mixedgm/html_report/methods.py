@@ -89,6 +89,11 @@ def _sentences(material: Material) -> Iterator[str]:
     yield _choice(material)
     if report.refitted:
         yield "The parameters of the chosen graph were then estimated without penalty."
+        if fitted.edge_probability is not None:
+            yield (
+                "Edges of several parameters were shrunken by the variance of their coefficients, "
+                "which was estimated from all edges (empirical Bayes)."
+            )
     if report.ridge:
         count = number_of(len(report.ridge), "edge")
         yield f"For {count} that the rows leave open a ridge worth one row was added."
@@ -161,10 +166,11 @@ def _choice(material: Material) -> str:
 def _studies(material: Material) -> Iterator[str]:
     studies, check = material.studies, material.check
     if studies.tests is not None:
-        beside = {"free": "all other pairs", "graph": "the edges that pass a test themselves"}
+        drawn = "rows drawn from the model" if studies.tests.covariance == "model" else "the rows"
+        given = {"free": "all other pairs", "graph": "the edges that pass their own tests"}
         yield (
-            f"Every pair was tested given {beside[studies.tests.method]}, with variances from the "
-            f"{studies.tests.covariance}."
+            f"Every pair was tested given {given[studies.tests.method]}, with variances from "
+            f"{drawn}."
         )
     if studies.bootstrap is not None:
         yield (

@@ -182,7 +182,7 @@ def _worth_showing(columns: Columns) -> Columns:
 
 def _tests(material: Material, tests: EdgeTests) -> Json:
     columns = plain_columns(tests.edges())
-    hidden = ("statistic", "log_bf_unit", "kind")
+    hidden = (tests.named("statistic"), tests.named("log_bf_unit"), "kind")
     shown_columns = {name: cells for name, cells in columns.items() if name not in hidden}
     note = "; ".join(tests.notes) + "."
     return _table(material, "tests", "Tests", note, _worth_showing(shown_columns))

@@ -2,9 +2,9 @@
 
 A pair of many parameters is tested twice: in all directions at once, W = n e'V^-1 e against a
 chi-square of as many degrees of freedom, and along one direction, that of levels in their order,
-whose square is part of W.  The two p-values are combined by their harmonic mean (Wilson 2019),
-which is calibrated by its null distribution.  So a pair of 16 parameters loses little power where
-its columns behave like ordered ones, and little where they do not.
+whose square is part of W.  The smaller p-value counts, calibrated by its null distribution (Tippett
+1931).  So a pair of 16 parameters loses little power where its columns behave like ordered ones,
+and little where they do not.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ from mixedgm.threads import run_some
 
 _TINY = 1e-300
 _NODES = 250
+_LOWEST = 600.0
+"""Beyond the p-value exp(-600), the calibration no longer changes."""
 _TERMS = 40
 _ROOM, _HALVINGS = 5.0, 40
 
@@ -134,34 +136,26 @@ def ordered_directions(layout: Layout, full: Nodes) -> Floats:
 
 
 def combined(log_p: Floats, log_p_along: Floats, df: int, df_along: int = 1) -> Floats:
-    """Logarithm of the p-value of both tests, that in all directions and that in some of them.
+    """Logarithm of the p-value of both tests, in all directions and along some of them.
 
-    It is at most twice the smaller of the two.
+    It is the probability that the smaller of the two is as small as it is: at least that one, and
+    at most twice as much.
     """
-    mean = np.log(2.0) - np.logaddexp(-log_p, -log_p_along)
-    at, shift = _calibration(df, df_along)
-    most = np.log(2.0) + np.minimum(log_p, log_p_along)
-    return np.asarray(np.minimum(np.minimum(mean + np.interp(mean, at, shift), most), 0.0))
+    smaller = np.minimum(log_p, log_p_along)
+    return np.asarray(smaller + np.interp(smaller, *_calibration(df, df_along)))
 
 
 @cache
 def _calibration(df: int, df_along: int) -> tuple[Floats, Floats]:
-    """Logarithms of harmonic means, and what is added to them to make them p-values.
+    """Logarithms of the smaller p-value, and the terms that make them logarithms of p-values.
 
-    With t the part of W along some directions and r the rest, both chi-square and independent, the
-    probability of a smaller harmonic mean is the mean over t of that of a large enough r.  It
-    is integrated over q, the p-value of t.  In the far tail nothing is added: small p-values add up
-    whatever their dependence (Wilson 2019).
+    Let t be the part of W along some directions and r the rest, independent chi-squares.  The
+    smaller p-value is at most m if that of t is, or if W is as large as a p-value of m asks for.
+    The second chance is the mean over t, integrated over q, the p-value of t, on a logarithmic
+    scale.
     """
-    target = np.concatenate([np.linspace(-14.0, -1.0, 27), np.log(np.linspace(0.4, 1.0, 13))])
-    mean = np.exp(target[:, None])
-    low = target - np.log(2.0) - 1e-9  # with a smaller q, the mean is small whatever r is
-    log_q = low[:, None] * (1.0 - (np.arange(_NODES) + 0.5) / _NODES)
-    q = np.exp(log_q)
-    rest = 2.0 / mean - 1.0 / q  # one over the p-value of W with which t has this mean
-    largest = np.where(rest >= 1.0, 1.0 / np.maximum(rest, 1.0), 1.0)
-    r = np.maximum(chdtri(df, largest) - chdtri(df_along, q), 0.0)
-    chance = (chdtrc(df - df_along, r) * q).mean(axis=1) * -low + np.exp(low)
-    shift = np.log(chance) - target
-    shift[0] = 0.0
-    return target, shift
+    log_m = np.concatenate([-np.geomspace(_LOWEST, 1.0, 60), np.log(np.linspace(0.4, 1.0, 20))])
+    log_q = log_m[:, None] * (np.arange(_NODES) + 0.5) / _NODES
+    rest = chdtri(df, np.exp(log_m))[:, None] - chdtri(df_along, np.exp(log_q))
+    larger = chdtrc(df - df_along, np.maximum(rest, 0.0)) * np.exp(log_q - log_m[:, None])
+    return log_m, np.log1p(np.minimum(larger.mean(axis=1) * -log_m, 1.0))

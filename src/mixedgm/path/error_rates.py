@@ -8,12 +8,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.stats import norm
 
+from mixedgm.inference.block_variances import block_variances
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.parameters import HasParams, ensure, is_real
 from mixedgm.path.criteria import EBIC
 from mixedgm.path.evidence import Choice, Evidence
-from mixedgm.path.graph_search import MOST_GRAPHS, settled
-from mixedgm.path.pair_tests import PairTests, untestable
+from mixedgm.path.graph_search import MOST_GRAPHS, Limit, SettledGraph, settled
+from mixedgm.path.pair_tests import PairTests, fine_refit, untestable
 from mixedgm.path.path import Path, PathPoint
 from mixedgm.path.task import Task, prepare
 
@@ -53,6 +54,8 @@ class _ErrorRate(HasParams, ABC):
             return _by_information(evidence, reason)
         theta = path.theta(first) if task is evidence.task else None
         found = settled(task, start, self.log_limit, theta)
+        if found.ended:
+            found = settled_from(task, found.graph, self.log_limit, found.tests.theta)
         tests, graph = found.tests, found.graph
         probability = 1.0 - tests.no_edge
         probability[task.penalty.free] = 1.0
@@ -68,6 +71,7 @@ class _ErrorRate(HasParams, ABC):
             probabilities=probability[names],
             expected_false=wrong,
             refit=tests.theta if task is evidence.task and task.incomplete is None else None,
+            variances=_variances(tests, found.graph)[names],
             params=None if task.incomplete is None else tests.params,
         )
 
@@ -154,11 +158,34 @@ class FDR(_ErrorRate):
         return float(np.log(self.level * n_passing / max(len(p), 1)))
 
 
+def settled_from(
+    task: Task, graph: Ints, limit: Limit, theta: Floats | None = None
+) -> SettledGraph:
+    """Search on from a graph that is likely to be the last one.
+
+    The search begins at a fine refit of the graph.  So the tests depend on the rows and the graph
+    alone, not on how the graph was found, and a table that is tested again has the same numbers.
+    """
+    for _ in range(_MOST_RESTARTS):
+        theta = fine_refit(task, graph, task.null.theta if theta is None else theta)
+        found, before = settled(task, graph, limit, theta), graph
+        if np.array_equal(found.graph, before) or not found.ended:
+            break
+        graph, theta = found.graph, found.tests.theta
+    return found
+
+
+_MOST_RESTARTS = 3
 _NOT_ENDED = (
     f"the search for the graph was ended after {MOST_GRAPHS} graphs: the best of them was taken, "
     "and some of its edges may not pass their tests"
 )
 _NO_GROUPS = np.zeros(0, dtype=np.int64)
+
+
+def _variances(tests: PairTests, graph: Ints) -> Floats:
+    assert tests.estimates is not None
+    return block_variances(tests.estimates, graph)
 
 
 def _by_information(evidence: Evidence, reason: str) -> Choice:

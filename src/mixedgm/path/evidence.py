@@ -54,8 +54,10 @@ class Choice:
     """Why a point was not considered, one entry per point; empty where it was."""
     refit: Floats | None = None
     """Theta of the chosen graph without shrinkage, roughly, if it is known."""
+    variances: Floats | None = None
+    """(n_groups,) of the coefficients of each chosen edge, by which it is shrunken."""
     params: Params | None = None
-    """The same in the data's own units, where rows have gaps."""
+    """The refit in the data's own units, where rows have gaps."""
     memory: Any = None
     """What the criterion needs again if the path is continued."""
     ends: tuple[Any, ...] = ()

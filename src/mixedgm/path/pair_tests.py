@@ -21,7 +21,7 @@ from mixedgm.model.layout import Floats, Ints
 from mixedgm.model.params import Params
 from mixedgm.objective.contract import Smooth
 from mixedgm.objective.ridge import Ridged
-from mixedgm.path.refits import Unshrunken, noise_worth_one_row, unshrunken, worth_one_row
+from mixedgm.path.refits import Unshrunken, noise_worth_one_row, ridge_of, unshrunken
 from mixedgm.path.rounds import ROUGH, Unpenalised
 from mixedgm.path.task import Task
 from mixedgm.printable import quoted
@@ -167,12 +167,21 @@ def rough_refit(task: Task, graph: Ints, start: Floats) -> Unshrunken:
     return refit(task, graph, start, _ROUGH / np.sqrt(task.total_weight))
 
 
+def fine_refit(task: Task, graph: Ints, start: Floats) -> Floats:
+    """The graph without shrinkage; where rows have gaps, completed anew from the rows alone."""
+    if task.incomplete is None:
+        with single_threaded_blas(), using_threads(task.n_threads):
+            return refit(task, graph, start).solution.theta
+    rows, theta = _settled_rows(task, graph, None, ROUGH)
+    return task.theta_of(rows.params(theta))
+
+
 def ridged(task: Task, fit: Unshrunken) -> Smooth:
     """The pseudolikelihood of all pairs, with what the refit of a graph needed."""
     if not len(fit.ridge) and not len(fit.noisy):
         return task.smooth
     groups, numbers = np.arange(task.layout.n_groups), np.zeros(task.layout.nodes.n_real)
-    level = np.where(np.isin(groups, fit.ridge), worth_one_row(task, groups), 0.0)
+    level = ridge_of(task, groups, fit.ridge)
     numbers[fit.noisy] = noise_worth_one_row(task)[fit.noisy]
     return Ridged(task.smooth, level, numbers)
 
@@ -216,13 +225,16 @@ def pairs_given(
     )
 
 
-def _settled_rows(task: Task, graph: Ints, start: Floats, share: float) -> tuple[Task, Floats]:
+def _settled_rows(
+    task: Task, graph: Ints, start: Floats | None, share: float
+) -> tuple[Task, Floats]:
     """The task at completions that the refit of a graph makes itself, and that refit.
 
     Both agree to this share of a standard error.
     """
     assert task.incomplete is not None
+    params = None if start is None else task.params(start)
     tol, goal = share / np.sqrt(task.total_weight), Unpenalised(task.layout.triples[graph])
-    ends = task.incomplete.settle(goal, task.params(start), tol=tol, most=40)
+    ends = task.incomplete.settle(goal, params, tol=tol, most=40)
     assert ends.task.layout.same(task.layout)  # as in all completions of the same rows
     return ends.task, ends.theta

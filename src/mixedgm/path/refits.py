@@ -40,6 +40,8 @@ ROWS_OF_A_STABLE_EDGE = 10.0
 independent columns would give it."""
 
 _ROUNDS = 4
+_SHARE_OF_A_ROW = 0.01
+"""Gradient that a refit with a ridge may leave, in those of one row: a ridge is worth a row."""
 # Beyond so many parameters in one conditional, its edges are judged one by one.
 _LARGEST_INVERTED = 4000
 _MOST_BYTES = 2.0**30
@@ -119,6 +121,19 @@ def worth_one_row(task: Task, groups: Ints) -> Floats:
     terms = np.minimum(times, task.smooth.terms_per_edge)
     level = terms * scale**2 / np.maximum(1, parameters(task, groups)) / task.total_weight
     return np.where(among, 0.0, level)
+
+
+def ridge_of(task: Task, groups: Ints, held: Ints, variances: Floats | None = None) -> Floats:
+    """The ridge of each of these groups: worth one row where it is held.
+
+    Where variances of coefficients (n_groups,) are known it is also at least that of a normal
+    distribution with this variance.  Every conditional that an edge is in counts the rows once.
+    """
+    level = np.where(np.isin(groups, held), worth_one_row(task, groups), 0.0)
+    if variances is None:
+        return level
+    terms = np.minimum(task.layout.conditionals[groups], task.smooth.terms_per_edge)
+    return np.maximum(level, terms / (task.total_weight * variances[groups]))
 
 
 def open_numbers(task: Task, groups: Ints, theta: Floats, rows: float = 1.0) -> NDArray[np.bool_]:
@@ -307,6 +322,24 @@ def unshrunken(
     return first
 
 
+def with_variances(
+    task: Task, groups: Ints, fit: Unshrunken, variances: Floats, *, tol: float, max_iter: int
+) -> Unshrunken:
+    """The graph's estimate where coefficients come from normal distributions with these variances.
+
+    It starts from the estimate without shrinkage, and has the ridge and noise which that needs.
+    """
+    known = Start(fit.solution.theta, task.null.evaluation)
+    if isinstance(task.solver, MonteCarlo):
+        return _sampled(task, groups, known, fit, variances, tol=tol, max_iter=max_iter)
+    problem = refit_problem(task, groups, fit.ridge, fit.noisy, variances)
+    with single_threaded_blas():
+        solution = task.confined(problem, groups, known, task.solver, tol, max_iter)
+    assert isinstance(problem.smooth, Ridged)
+    added = problem.smooth.added(solution.theta[task.layout.positions(groups)])
+    return Unshrunken(solution, solution.evaluation.value - added, fit.ridge, fit.noisy)
+
+
 def stabilised(
     task: Task,
     groups: Ints,
@@ -324,14 +357,23 @@ def stabilised(
     return _solved(task, groups, start, could_be, tol=tol, max_iter=max_iter)
 
 
-def _sampled(task: Task, groups: Ints, start: Start, *, tol: float, max_iter: int) -> Unshrunken:
+def _sampled(
+    task: Task,
+    groups: Ints,
+    start: Start,
+    known: Unshrunken | None = None,
+    variances: Floats | None = None,
+    *,
+    tol: float,
+    max_iter: int,
+) -> Unshrunken:
     """A sampled likelihood gets the ridge that the exact pseudolikelihood of the graph needs."""
     from mixedgm.objective.sampled import RidgedSample, SampledLikelihood
 
-    known = unshrunken(task.scoring, groups, start, tol=tol, max_iter=max_iter)
+    known = known or unshrunken(task.scoring, groups, start, tol=tol, max_iter=max_iter)
     small = task.smooth.restrict(groups)
     assert isinstance(small, SampledLikelihood)
-    edges = np.where(np.isin(groups, known.ridge), worth_one_row(task, groups), 0.0)
+    edges = ridge_of(task, groups, known.ridge, variances)
     numbers = np.zeros(task.layout.nodes.n_real)
     numbers[known.noisy] = noise_worth_one_row(task)[known.noisy]
     ridged = RidgedSample.of(small, edges, numbers)
@@ -363,10 +405,12 @@ def _solved(
     return Unshrunken(solution, loss, ridge, np.flatnonzero(noisy))
 
 
-def refit_problem(task: Task, groups: Ints, ridge: Ints, noisy: Ints) -> Problem:
+def refit_problem(
+    task: Task, groups: Ints, ridge: Ints, noisy: Ints, variances: Floats | None = None
+) -> Problem:
     """A graph without penalty, with a ridge on some of its groups and noise in some numbers."""
     small = task.smooth.restrict(groups)
-    edges = np.where(np.isin(groups, ridge), worth_one_row(task, groups), 0.0)
+    edges = ridge_of(task, groups, ridge, variances)
     numbers = np.zeros(task.layout.nodes.n_real)
     numbers[noisy] = noise_worth_one_row(task)[noisy]
     smooth = Ridged(small, edges, numbers) if edges.any() or len(noisy) else small
@@ -385,14 +429,33 @@ def refit_of_resample(
 ) -> Unshrunken:
     """The graph's estimate on a resample of the whole table.
 
-    `settled` are edges (triples) that need no ridge in the whole table: they get one here only if a
-    cell has lost its rows.
+    `settled` are edges (triples) that need no ridge in the whole table.  They get one here only if
+    a cell has lost its rows, or if their curvature vanishes: then the resample has no finite
+    estimate, and where the solver stops would depend on its tolerance.
     """
-    loose = ~np.isin(groups, task.layout.groups_of(settled)) | emptied(task, whole, groups)
-    known = stabilised(task, groups, start, groups[loose], tol=tol, max_iter=max_iter)
-    if known.solution.converged:
-        return known
-    return unshrunken(task, groups, start, tol=tol, max_iter=max_iter)
+    stable = np.isin(groups, task.layout.groups_of(settled)) & ~emptied(task, whole, groups)
+    ridge, free = groups[~stable], groups[stable]
+    finest = max(_SHARE_OF_A_ROW / task.total_weight, FINEST_TOL)
+    for _ in range(_ROUNDS):
+        tol = min(tol, finest) if len(ridge) else tol
+        known = stabilised(task, groups, start, ridge, tol=tol, max_iter=max_iter)
+        if not known.solution.converged:
+            return unshrunken(task, groups, start, tol=tol, max_iter=max_iter)
+        theta = known.solution.theta
+        if not _moved_far(task, free, theta - start.theta).any():
+            break
+        weak = open_edges(task, groups, theta, rows=1.0, free=free)
+        if len(weak) == 0:
+            break
+        ridge, free = np.union1d(ridge, weak), np.setdiff1d(free, weak)
+    return known
+
+
+def _moved_far(task: Task, groups: Ints, change: Floats) -> NDArray[np.bool_]:
+    """Edges that moved by more than a standard error of the least stable edge that is free."""
+    squares = task.layout.group_norms(change)[groups] ** 2
+    information = ROWS_OF_A_STABLE_EDGE * task.total_weight * worth_one_row(task, groups)
+    return np.asarray(squares * information > parameters(task, groups))
 
 
 def emptied(task: Task, whole: Task, groups: Ints) -> NDArray[np.bool_]:

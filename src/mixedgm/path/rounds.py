@@ -108,6 +108,8 @@ class Unpenalised:
     edges: Ints | None
     """Triples; None: all that the completed rows have."""
     max_iter: int = 200
+    variances: Floats | None = None
+    """(n_groups,) of the coefficients of every edge, if these are known; see `ridge_of`."""
     _ridge: tuple[Ints, Ints] | None = field(default=None, init=False)
     """Edges that need a ridge, and numbers that need noise, once these are known."""
     _judged: Ints | None = field(default=None, init=False)
@@ -155,7 +157,8 @@ class Unpenalised:
 
     def _problem(self, task: Task) -> tuple[Problem, Ints]:
         groups = self.groups(task)
-        return refit_problem(task, groups, *self.ridge(task)), task.layout.positions(groups)
+        problem = refit_problem(task, groups, *self.ridge(task), self.variances)
+        return problem, task.layout.positions(groups)
 
 
 def _kkt(problem: Problem, theta: Floats) -> float:

@@ -328,14 +328,14 @@ def _with_held_graph(plan: ResamplingPlan, fitted: FittedModel) -> ResamplingPla
     if plan.gaps is not None:
         incomplete = Incomplete.of(plan.gaps, by_conditionals(plan.recipe))
         whole = replace(whole, incomplete=incomplete, row=plan.design.row)
-        groups, method = held_graph(whole, fitted, "auto")
+        groups, method = held_graph(whole, fitted, plan.options)
         tol = ROUGH / 20.0 / np.sqrt(whole.total_weight)
         goal = Unpenalised(whole.layout.triples[groups])
         ends = incomplete.settle(goal, fitted.pairwise_params, tol=tol)
         plan = replace(plan, design=ends.design)
         held = HeldGraph.of(ends.task, goal.groups(ends.task), method)
     else:
-        held = HeldGraph.of(whole, *held_graph(whole, fitted, "auto"))
+        held = HeldGraph.of(whole, *held_graph(whole, fitted, plan.options))
     return replace(plan, held=held, key=fingerprint(plan.key, held.method, held.edges))
 
 

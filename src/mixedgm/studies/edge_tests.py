@@ -14,11 +14,13 @@ from mixedgm.model.layout import Ints
 from mixedgm.options import Options
 from mixedgm.parallel import RandomState, seeds
 from mixedgm.parameters import ensure, is_real
-from mixedgm.path.error_rates import LocalFDR
-from mixedgm.path.graph_search import affordable, settled
-from mixedgm.path.pair_tests import TOO_WIDE, pairs_given
+from mixedgm.path.error_rates import FDR, LocalFDR, settled_from
+from mixedgm.path.graph_search import affordable
+from mixedgm.path.pair_tests import TOO_WIDE, PairTests, pairs_given
 from mixedgm.path.recipe import by_conditionals
+from mixedgm.path.rounds import FEWEST as FEWEST_DRAWN
 from mixedgm.path.rounds import Incomplete
+from mixedgm.path.selection import NAMED
 from mixedgm.path.task import Task, prepare
 from mixedgm.printable import quoted
 from mixedgm.studies.edge_tests_result import EdgeTests
@@ -31,10 +33,10 @@ from mixedgm.table.read import Frame
 
 __all__ = ["edge_tests"]
 
-METHODS = ("auto", "free", "graph")
-COVARIANCES = ("auto", "model", "rows")
+METHODS = ("graph", "free")
+COVARIANCES = ("rows", "model")
 ROWS_PER_PREDICTOR = 8.0
-"""From so many rows for each predictor of every column on, "auto" estimates all pairs at once."""
+"""From so many rows for each predictor of every column on, a bootstrap adjusts for all pairs."""
 
 FEWEST_ROWS = 30
 MOST_AT_ONCE = 4000
@@ -45,12 +47,12 @@ def edge_tests(
     model: Any,
     X: Any,
     *,
-    method: str = "auto",
-    covariance: str = "auto",
+    method: str = "graph",
+    covariance: str = "rows",
     cluster: Any = None,
     level: float = 0.95,
     sample_weight: ArrayLike | None = None,
-    random_state: RandomState = None,
+    random_state: RandomState = 0,
     n_jobs: int | None = None,
 ) -> EdgeTests:
     """Test every pair of columns that may have an edge, without shrinkage.
@@ -62,17 +64,13 @@ def edge_tests(
         its penalty do not: tests are those of the pseudolikelihood.
     X : data frame, 2-D array or path
         The table that the model was fitted to, or another one with the same columns.
-    method : {"auto", "free", "graph"}
-        What stands beside a pair when it is tested: all other pairs ("free"), or the edges that
-        pass a test themselves ("graph": more power, and the only way with few rows; pairs with a
-        probability of at least one half pass).  "auto" takes all pairs where every column has at
-        least eight rows for each of its predictors, and there are at most 4,000 parameters.
-    covariance : {"auto", "model", "rows"}
-        Where the variance of a row's gradient comes from: rows that are redrawn from the model
-        without shrinkage, or the rows themselves.  The model's holds with few rows and rare levels,
-        where that of the rows finds too much; that of the rows does not assume that conditionals
-        have the right form.  "auto" is "rows" with clusters, which only the rows know about, and
-        else "model".
+    method : {"graph", "free"}
+        Which other pairs are adjusted for when a pair is tested: the edges that pass their own
+        tests ("graph"), or all pairs ("free").
+    covariance : {"rows", "model"}
+        Where the variance of a row's gradient comes from: the rows themselves, or rows that are
+        drawn from the model without shrinkage ("model").  The first does not assume that
+        conditionals have the right form, the second varies less where cells have few rows.
     cluster : str or array (n,), optional
         Rows that belong together (households, patients), as a column of `X` or one label per row.
         With a label of its own for every row, weights count as those of a survey's design instead
@@ -82,7 +80,7 @@ def edge_tests(
     sample_weight : array (n,) or str, optional
         Frequencies of the rows, or the name of their column.
     random_state : int, Generator, RandomState or None
-        Which rows are drawn, for variances of the model.
+        Which rows are drawn for ``covariance="model"``; the same in every call by default.
     n_jobs : int, optional
         Threads; they change no result.
 
@@ -91,6 +89,8 @@ def edge_tests(
     EdgeTests
         `edges()`: estimate, standard error, interval, statistic, p-values, probability, Bayes
         factor and verdict of every pair.  `parameters()`: all their coefficients.  `plot()`.
+        Columns with what was concluded by other options than the default have names of their own,
+        such as `p_free`, `probability_drawn` or `verdict_clusters`.
 
     Raises
     ------
@@ -101,9 +101,13 @@ def edge_tests(
     Notes
     -----
     W = n e'V^-1 e with Godambe's covariance V (Godambe 1960; Lindsay 1988) is compared with a
-    chi-square.  A pair with many parameters is also tested along the order of its levels, and both
-    p-values are combined (Liu and Xie 2020).  The probability of an edge and the Bayes factor come
-    from a fit of two groups to the tests of all pairs (Efron and others 2001).
+    chi-square.  A pair with many parameters is also tested along the order of its levels, and the
+    smaller p-value counts, calibrated (Tippett 1931).  The probability of an edge and the Bayes
+    factor come from a fit of two groups to the tests of all pairs (Efron and others 2001).
+
+    By default, the tests are those by which `select="local-fdr"` and ``"fdr"`` choose a graph: with
+    the rows of the fit, `probability` is that of the model's own `edges()`.  The search for the
+    graph begins at the model's graph and goes on until tests and graph agree.
 
     Examples
     --------
@@ -130,23 +134,26 @@ def edge_tests(
     design = read_rows(frame, fitted.schema, options.missing, sample_weight=sample_weight)
     recipe = by_conditionals(options.recipe(design.schema))
     if isinstance(design, Gaps):
-        covariance = _with_gaps(covariance, cluster)
-        incomplete = Incomplete.of(design, recipe, n_threads=options.runtime.n_threads)
+        _refuse_with_gaps(covariance, cluster)
+        threads = options.runtime.n_threads
+        incomplete = Incomplete.of(design, recipe, n_threads=threads, n_draws=FEWEST_DRAWN)
         _, task = incomplete.at(fitted.pairwise_params)
     else:
         task = prepare(design, recipe, n_threads=options.runtime.n_threads)
     clusters = None if cluster is None else _clusters(cluster, frame, design)
     _refuse(task, design, clusters)
-    graph, chosen = held_graph(task, fitted, method)
-    if covariance == "auto":
-        covariance = "model" if clusters is None else "rows"
-    rng = np.random.default_rng(seeds(random_state, 1)[0]) if covariance == "model" else None
-    tests = pairs_given(task, graph, clusters=clusters, rng=rng)
+    if method == "free":
+        _refuse_free(task)
+    tests = by_passing(task, fitted, options)
+    if method == "free" or covariance == "model" or clusters is not None:
+        graph = _every(task) if method == "free" else tests.graph
+        rng = np.random.default_rng(seeds(random_state, 1)[0]) if covariance == "model" else None
+        tests = pairs_given(task, graph, tests.theta, clusters=clusters, rng=rng)
     return EdgeTests(
         fitted,
         tests.task or task,
         tests,
-        method=chosen,
+        method=method,
         covariance=covariance,
         level=float(level),
         n_rows=design.n_rows,
@@ -156,7 +163,7 @@ def edge_tests(
     )
 
 
-def _with_gaps(covariance: str, cluster: Any) -> str:
+def _refuse_with_gaps(covariance: str, cluster: Any) -> None:
     """Raise NotYetError for what is not offered where cells are missing."""
     if cluster is not None:
         raise NotYetError(
@@ -168,7 +175,6 @@ def _with_gaps(covariance: str, cluster: Any) -> str:
             "covariance='model' is not available yet where missing cells are modelled; use "
             "covariance='rows'."
         )
-    return "rows"
 
 
 def _checked(model: Any, n_jobs: int | None) -> tuple[FittedModel, Options]:
@@ -210,26 +216,44 @@ def _refuse(task: Task, design: Design | Gaps, clusters: Ints | None) -> None:
         raise ParameterError(f"{why}. So there is nothing to test.")
 
 
-def held_graph(task: Task, fitted: FittedModel, method: str) -> tuple[Ints, str]:
-    """What stands beside every pair, and the method's name."""
-    layout, everything = task.layout, np.arange(task.layout.n_groups)
-    predictors = most_predictors(task)
-    n_parameters = int((layout.nodes.freedom[layout.pairs].prod(axis=1) * layout.n_blocks).sum())
-    roomy = task.total_weight >= ROWS_PER_PREDICTOR * predictors and n_parameters <= MOST_AT_ONCE
-    if method == "free" and len(affordable(task, everything, np.ones(len(everything)))) < len(
-        everything
-    ):
+def _refuse_free(task: Task) -> None:
+    """Raise ParameterError where all pairs cannot be estimated at once."""
+    every = _every(task)
+    if len(affordable(task, every, np.ones(len(every)))) < len(every):
         raise ParameterError(
-            f"method='free' estimates all pairs at once: a column then has {predictors} "
+            f"method='free' estimates all pairs at once: a column then has {most_predictors(task)} "
             f"predictors, and {task.total_weight:,.6g} rows are too few for these. To fix: "
             "method='graph'."
         )
-    if method == "free" or (method == "auto" and roomy):
-        return everything, "free"
-    weights = fitted.all_norms
+
+
+def by_passing(task: Task, fitted: FittedModel, options: Options) -> PairTests:
+    """Tests of all pairs given the edges that pass, as the model's own criterion chooses them.
+
+    Models that were chosen in another way are tested by the default criterion.
+    """
+    select = options.select
+    criterion = NAMED.get(select) if isinstance(select, str) else select
+    if not isinstance(criterion, LocalFDR | FDR):
+        criterion = LocalFDR()
+    layout, weights = task.layout, fitted.all_norms
     u, v = layout.pairs.T
     start = np.flatnonzero(weights[1 + layout.moderator, u, v] > 0.0)
-    return settled(task, start, LocalFDR(0.5).log_limit).graph, "graph"
+    return settled_from(task, start, criterion.log_limit).tests
+
+
+def held_graph(task: Task, fitted: FittedModel, options: Options) -> tuple[Ints, str]:
+    """The pairs that a bootstrap adjusts for, and the method's name."""
+    layout = task.layout
+    n_parameters = int((layout.nodes.freedom[layout.pairs].prod(axis=1) * layout.n_blocks).sum())
+    enough = task.total_weight >= ROWS_PER_PREDICTOR * most_predictors(task)
+    if enough and n_parameters <= MOST_AT_ONCE:
+        return _every(task), "free"
+    return by_passing(task, fitted, options).graph, "graph"
+
+
+def _every(task: Task) -> Ints:
+    return np.arange(task.layout.n_groups)
 
 
 def most_predictors(task: Task) -> int:

@@ -46,7 +46,7 @@ class EdgeTests:
     task: Task
     tests: PairTests
     method: str
-    """What stands beside a pair when it is tested: "free", all pairs; "graph", those that pass."""
+    """Which other pairs are adjusted for: "graph", those that pass their tests; "free", all."""
     covariance: str
     level: float
     n_rows: int
@@ -74,6 +74,10 @@ class EdgeTests:
         statistic (W) and df; p; p_holm and p_bh, adjusted for all pairs; probability of an edge;
         log_bf, the log Bayes factor for an edge at the spread of effects in this table, and
         log_bf_unit, that of unit information; verdict; in_model, whether the fitted model has it.
+
+        Names of columns from statistic to verdict, df apart, end in "_free" after
+        ``method="free"``, in "_drawn" after ``covariance="model"``, and in "_clusters" after
+        ``cluster=``.
         """
         return frame(self._edges, self.fitted.library)
 
@@ -120,6 +124,7 @@ class EdgeTests:
         layout, statistics, n = self.task.layout, self.tests.statistics, self.effective_n
         estimate, se = self._single
         p, df = statistics.p, statistics.df
+        unit = 0.5 * (statistics.statistic * n / (1.0 + n) - df * np.log1p(n))
         columns, _ = named_pairs(self.task.schema, layout.pairs)
         if self.task.moderators is not None:
             names = [self.task.schema.nodes[m].name for m in self.task.moderators.nodes]
@@ -129,18 +134,31 @@ class EdgeTests:
             "estimate": estimate,
             "se": se,
             "norm": self._norms,
-            "statistic": statistics.statistic,
+            self.named("statistic"): statistics.statistic,
             "df": df,
-            "p": p,
-            "p_holm": holm(p),
-            "p_bh": false_discovery_control(p),
-            "probability": 1.0 - self.tests.no_edge,
-            "log_bf": self.log_bf,
-            "log_bf_unit": 0.5 * (statistics.statistic * n / (1.0 + n) - df * np.log1p(n)),
-            "verdict": np.array(self.verdicts, dtype=object),
+            self.named("p"): p,
+            self.named("p_holm"): holm(p),
+            self.named("p_bh"): false_discovery_control(p),
+            self.named("probability"): 1.0 - self.tests.no_edge,
+            self.named("log_bf"): self.log_bf,
+            self.named("log_bf_unit"): unit,
+            self.named("verdict"): np.array(self.verdicts, dtype=object),
             "in_model": self._in_model,
         }
         return {name: values[self._order] for name, values in columns.items()}
+
+    @property
+    def option(self) -> str:
+        """The end of the names of columns that options other than the default decide."""
+        return (
+            ("_free" if self.method == "free" else "")
+            + ("_drawn" if self.covariance == "model" else "")
+            + ("_clusters" if self.n_clusters is not None else "")
+        )
+
+    def named(self, column: str) -> str:
+        """The name of a column of `edges()` that depends on the options."""
+        return f"{column}{self.option}"
 
     @property
     def _in_model(self) -> Any:
@@ -214,15 +232,16 @@ class EdgeTests:
     @property
     def notes(self) -> tuple[str, ...]:
         """What was done, in words."""
-        beside = {
+        given = {
             "free": "each given all other pairs",
-            "graph": "each given the edges that pass a test themselves",
+            "graph": "each given the edges that pass their own tests",
         }[self.method]
+        drawn = "rows drawn from the model" if self.covariance == "model" else "the rows"
         rows = f"{self.n_rows:,} rows"
         if self.n_clusters is not None:
             rows += f" in {self.n_clusters:,} clusters"
         lines = [
-            f"{rows}; {beside}; variances from the {self.covariance}",
+            f"{rows}; {given}; variances from {drawn}",
             f"about {self.share:.2g} of all pairs have an edge; evidence for or against one counts "
             "as strong from a Bayes factor of 10 on",
         ]
@@ -240,8 +259,7 @@ class EdgeTests:
         """Return what was found as text."""
         from mixedgm.views.result import result_text
 
-        columns = {name: self._edges[name] for name in self._edges if name in _LEADING}
-        return result_text(self._title, columns, self.notes, "edges()")
+        return result_text(self._title, self._leading, self.notes, "edges()")
 
     def __repr__(self) -> str:
         return self.summary()
@@ -249,8 +267,12 @@ class EdgeTests:
     def _repr_html_(self) -> str:
         from mixedgm.views.result import result_html
 
-        columns = {name: self._edges[name] for name in self._edges if name in _LEADING}
-        return result_html(self._title, columns, self.notes, "edges()")
+        return result_html(self._title, self._leading, self.notes, "edges()")
+
+    @property
+    def _leading(self) -> Columns:
+        wanted = {*_LEADING, *map(self.named, _LEADING)}
+        return {name: self._edges[name] for name in self._edges if name in wanted}
 
     def plot(self, *, ax: Any = None) -> Any:
         """Draw how probable an edge is for every pair of columns, with the verdicts.

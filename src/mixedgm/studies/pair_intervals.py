@@ -167,7 +167,8 @@ class PairReplicates:
     def _own_terms(self) -> list[tuple[int, str, str, str | None]]:
         """Position, column, name and level of every term of a target (covariates have none).
 
-        Levels without rows are left out: they have no estimate.
+        Levels without rows have no estimate and are left out.  So are all terms of a column that
+        does not vary in the rows of the fit.
         """
         schema, terms = self.fitted.schema, list[tuple[int, str, str, str | None]]()
         for node, column in enumerate(schema.nodes):
@@ -178,7 +179,7 @@ class PairReplicates:
             if node not in schema.covariates:
                 at = self.layout.node_terms_of(node).tolist()
                 terms += [(k, column.name, *label) for k, label in zip(at, labels, strict=True)]
-        return sorted(term for term in terms if not np.isneginf(self.own_estimate[term[0]]))
+        return sorted(term for term in terms if np.isfinite(self.own_estimate[term[0]]))
 
 
 # -- intervals -------------------------------------------------------------------------------------

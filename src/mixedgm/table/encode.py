@@ -216,9 +216,8 @@ def _location(values: Floats, weights: Floats | None) -> float:
 
 def design_of(schema: Schema, matched: Matched) -> Design:
     """Return the rows of a matched table that are kept, by the schema."""
-    kept = None if matched.keep is None or matched.keep.all() else np.flatnonzero(matched.keep)
     numbers, codes = encoded(schema, matched, 0.0, 0, code_dtype(schema))
-    return Design(schema, numbers, codes, matched.weights, kept)
+    return Design(schema, numbers, codes, matched.weights, matched.kept)
 
 
 def encoded(
@@ -270,6 +269,11 @@ class Matched:
     keep: Mask | None  # rows with positive weight and no missing value; None when that is all rows
     weights: NDArray[np.float64] | None  # of the rows that are kept
     n_rows: int  # before any is left out
+
+    @property
+    def kept(self) -> NDArray[np.intp] | None:
+        """Positions of the rows that are kept; None when all of them are."""
+        return None if self.keep is None or self.keep.all() else np.flatnonzero(self.keep)
 
     @property
     def n_kept(self) -> int:

@@ -134,9 +134,8 @@ def learn_gaps(
         forbid=forbid,
     )
     schema, matched = learnt(checked)
-    kept = None if matched.keep is None or matched.keep.all() else np.flatnonzero(matched.keep)
     numbers, codes = encoded(schema, matched, np.nan, -1, np.int32)
-    return Gaps(schema, numbers, codes, matched.weights, kept), checked.findings
+    return Gaps(schema, numbers, codes, matched.weights, matched.kept), checked.findings
 
 
 def read_gaps(
@@ -170,7 +169,8 @@ def read_gaps(
     """
     matched = match(frame, schema, "keep", sample_weight, require, unseen)
     raise_or_warn(matched.findings)
-    gaps = Gaps(schema, *encoded(schema, matched, np.nan, -1, np.int32), matched.weights)
+    numbers, codes = encoded(schema, matched, np.nan, -1, np.int32)
+    gaps = Gaps(schema, numbers, codes, matched.weights, matched.kept)
     if require_covariates:
         raise_or_warn(_covariate_findings(gaps))
     return gaps

@@ -314,9 +314,11 @@ class LazyTable:
         return "polars"
 
     def frames(self) -> Iterator[tuple[str, Any]]:
-        """Yield batches of rows in their order."""
-        frames = _guarded(self._some(), "the lazy frame", numbered=True)
-        for n, frame in enumerate(frames, 1):
+        """Yield batches of rows in their order.
+
+        Errors do not number them: polars reads ahead.
+        """
+        for n, frame in enumerate(_guarded(self._some(), "the lazy frame"), 1):
             yield f"part {n}", frame
 
     def _some(self) -> Iterator[Any]:

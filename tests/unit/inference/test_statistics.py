@@ -35,15 +35,17 @@ def test_an_equivalent_z_has_the_same_two_sided_p_value():
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("df", [2, 3, 4, 8, 16, 64])
-def test_combined_p_values_are_uniform_without_an_edge(df):
+@pytest.mark.parametrize(
+    ("df", "df_along"), [(2, 1), (3, 1), (4, 1), (8, 1), (16, 1), (64, 1), (9, 4)]
+)
+def test_combined_p_values_are_uniform_without_an_edge(df, df_along):
     """Fails in about one of a thousand runs by chance."""
     rng = np.random.default_rng(df)
-    along, rest = rng.chisquare(1, DRAWS), rng.chisquare(df - 1, DRAWS)
-    p = np.exp(combined(log_tail(along + rest, df), log_tail(along, 1), df))
+    along, rest = rng.chisquare(df_along, DRAWS), rng.chisquare(df - df_along, DRAWS)
+    both = log_tail(along + rest, df), log_tail(along, df_along)
+    p = np.exp(combined(*both, df, df_along))
     for level in (0.001, 0.01, 0.05, 0.2, 0.5, 0.9):
-        # Two per cent of the level, for twice the smaller p-value is the most.
-        error = 4 * np.sqrt(level * (1 - level) / DRAWS) + 0.02 * level
+        error = 4 * np.sqrt(level * (1 - level) / DRAWS) + 0.005 * level  # of the integral
         assert np.mean(p < level) == pytest.approx(level, abs=error)
 
 
@@ -53,7 +55,7 @@ def test_combining_costs_little_where_one_test_sees_everything():
         p = np.exp(combined(*map(np.atleast_1d, pair), 9))
         assert 1e-6 < p[0] < 2.2e-6
     far = combined(np.array([-5000.0]), np.array([-0.1]), 9)
-    np.testing.assert_allclose(far, -5000.0 + np.log(2), rtol=1e-9)
+    assert -5000.0 < far[0] <= -5000.0 + np.log(2)
 
 
 @pytest.mark.parametrize("df", [2, 9, 36])

@@ -55,7 +55,7 @@ def test_lazy_frames_of_polars(failure):
         check_table(lazy(failure))
     with pytest.raises(TableError) as whole:
         as_frame(lazy(failure))
-    assert str(parts.value).startswith("part 1 of the lazy frame cannot be read: ")
+    assert str(parts.value).startswith("the lazy frame cannot be read: ")
     assert str(whole.value).startswith("the lazy frame of polars cannot be read: ")
     for caught in (parts, whole):
         assert CAUSES[failure] in str(caught.value)

@@ -37,10 +37,10 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_model(parser)
     add_table(parser)
     add_output(parser, "FILE", "where to write (.csv, .json or .txt)")
-    text = "what stands beside a pair: all others (free), or edges that pass (graph)"
-    add_choice(parser, "--method", "auto", "free", "graph", text=text)
-    text = "take variances from the model (default without clusters), or from the rows"
-    add_choice(parser, "--covariance", "auto", "model", "rows", text=text)
+    text = "adjust for the edges that pass their own tests (default), or for all pairs (free)"
+    add_choice(parser, "--method", "graph", "free", text=text)
+    text = "take variances from the rows (default), or from rows drawn from the model"
+    add_choice(parser, "--covariance", "rows", "model", text=text)
     text = "column that says which rows belong together"
     parser.add_argument("--cluster", metavar="NAME", help=text)
     text = "column with the weights of the fit"
