@@ -218,7 +218,7 @@ def _compared(inquiry: Inquiry, case: MildTable, rng: np.random.Generator) -> No
     else:
         options["n_perm"] = int(rng.choice([0, 5]))
         if rng.random() < 0.1:
-            options["blocks"] = rng.integers(0, 5, case.n)
+            options["paired"] = rng.integers(0, 5, case.n)
     if rng.random() < 0.1 and "lam" not in options:
         options["penalty"] = "own"
 

@@ -197,15 +197,15 @@ def _check_all_there(
 
 def check_comparison(found: Any) -> None:
     """Counts, p-values, and differences again from estimates and standard errors of the groups."""
-    require(
-        found.tested is not None or found.n_done + found.n_failed == found.n_perm, "lost shuffles"
-    )
-    check_failures(found)
+    differences = found.test == "differences"
+    if not differences:
+        require(found.n_done + found.n_failed == found.n_perm, "lost shuffles")
+        check_failures(found)
     columns, whole = by_name(found.edges()), by_name(found.tests())
     for table in (columns, whole):
         p = numbers(table, _p_of(table))
         # Pairs with cells of too few rows, or graphs that nobody wanted to have tested.
-        skipped = np.isnan(p) & ((found.tested is not None) | (found.n_done == 0))
+        skipped = np.isnan(p) & (differences or found.n_done == 0)
         require(skipped | ((p >= 0.0) & (p <= 1.0)), "comparison: p is no probability")
     require(np.isfinite(numbers(whole, "value")), "comparison: a statistic is not finite")
     for name in ("p_holm", "p_bh", "p_max"):
@@ -215,13 +215,17 @@ def check_comparison(found: Any) -> None:
         require(np.isnan(p) | ((p >= 0.0) & (p <= 1.0)), f"comparison: {name} is no probability")
     labels = [str(label) for label in found.groups]
     for label in labels:
-        for name in (f"weight_{label}", "difference"):
+        for name in (f"estimate_{label}", "difference"):
             require(np.isfinite(numbers(columns, name)), f"comparison: {name} is not finite")
     groups = by_name(found.group_table())
     require(np.isfinite(numbers(groups, "strength")), "comparison: a strength is not finite")
-    if found.tested is not None and len(labels) == 2:
+    if differences:
+        probability = numbers(columns, "probability_differs")
+        fine = np.isnan(probability) | ((probability >= 0.0) & (probability <= 1.0))
+        require(fine, "comparison: probability_differs is no probability")
+    if differences and len(labels) == 2:
         _check_differences(columns, labels)
-    by_name(found.degenerate())
+    by_name(found.untested() if differences else found.degenerate())
 
 
 def _p_of(columns: dict[str, list[Any]]) -> str:

@@ -17,9 +17,8 @@ table["filing"] = table["filing"].cat.remove_unused_categories()
 table["filing"].value_counts()
 
 # %%
-# ``compare`` fits one graph per group, and tests the differences. Groups may have other means,
-# variances and shares: what is compared are the coefficients of pairs, each estimated without
-# shrinkage.
+# ``compare`` finds one graph per group, estimates every pair without shrinkage given the edges of
+# both, and tests the differences. Groups may differ in means, units and shares.
 
 groups = mg.compare(table, "filing", random_state=0)
 print(groups.summary())
@@ -38,9 +37,9 @@ groups.models["Married joint"].view()
 # Which pairs differ?
 # -------------------
 #
-# ``p_max`` is adjusted for having looked at all pairs.
+# Every pair has a probability that it differs; ``p_max`` is adjusted for looking at all pairs.
 
-shown = ["source", "target", "difference", "p", "p_max", "significant"]
+shown = ["source", "target", "difference", "p", "p_max", "probability_differs", "differs"]
 groups.edges()[shown].head(8).round(4)
 
 # %%

@@ -1,21 +1,26 @@
-"""Tables of two groups from known graphs -> how often `compare` says that they differ.
+"""Tables of two groups from known graphs -> how often `compare` finds what differs, and what not.
 
-Groups with the same edges should be told apart in 5 % of the tables, whether they have the same
-means, variances and shares or not.  Where one edge differs, the tests of differences should find it
-at least as often as Fisher's test of two partial correlations does, on the same tables.
+Tables of the published design of Haslbeck (2022) are drawn anew from its description: 17 normal
+columns, a fifth of the pairs joined by partial correlations U(-0.2, 0.4), and 20 of the 136 pairs
+differ between the groups.  A mixed design is built alike.  Other tables have groups with the same
+edges, with the same or different means, shares and units, where tests should reject in 5 %.
 
-Tables come from `gibbs.py` and NumPy, which share no code with the package.  Run it when `compare`
-or estimates of pairs change: ``python docs/studies/compare.py``.  It takes about forty minutes on
-one core, writes docs/studies/compare.csv row by row, goes on where that ends, and prints the tables
-of docs/guide.md.
+Tables come from `gibbs.py` and NumPy, which share no code with the package.  Run it when
+`compare` or estimates of pairs change: ``python docs/studies/compare.py --jobs 16``.  It writes
+docs/studies/compare.csv row by row, goes on where that ends, and prints the tables of the guide.
+``--report`` only prints; ``--tables`` and ``--settings`` choose a part.
 """
 
+import argparse
 import csv
+import os
 import sys
 import warnings
 from collections.abc import Callable, Iterable
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
-from itertools import product
+from itertools import combinations
+from multiprocessing import get_context
 from pathlib import Path
 
 import gibbs
@@ -23,39 +28,115 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import norm
-from tqdm import tqdm
 
 import mixedgm as mg
 
-TABLES, PERMUTED = 200, 80  # tables of a setting, and those that are permuted as well
+TABLES = 100
 PERMUTATIONS = 99
-TESTS = ("differences", "permutation")
 LEVEL = 0.05
 FILE = Path(__file__).with_suffix(".csv")
+LIMITS = np.round(np.arange(0.025, 1.0, 0.025), 3)
+"""Probabilities of a difference above which true and false pairs are counted."""
 FIELDS = (
-    *("tables", "rows", "seed", "test", "pairs", "pairs_rejected", "largest", "strength"),
-    *("variance", "pair_p", "pair_p_max", "fisher_p", "fisher_rejected", "effective"),
+    *("setting", "rows", "seed", "test", "pairs", "different", "true", "false", "stated"),
+    *("true_p", "false_p", "p", "strength_p", "true_fisher", "false_fisher", "true_at", "false_at"),
 )
+PUBLISHED = {  # Haslbeck (2022), differences of 0.1, 200 tables: sensitivity and precision
+    431: {
+        "NCT": (0.45, 0.59),
+        "Fisher's z": (0.30, 0.51),
+        "mgm, CV, AND": (0.51, 0.62),
+        "FGL": (0.62, 0.38),
+        "psychonetrics": (0.26, 0.77),
+    },
+    1467: {
+        "NCT": (0.90, 0.73),
+        "Fisher's z": (0.77, 0.74),
+        "mgm, CV, AND": (0.92, 0.62),
+        "FGL": (0.98, 0.36),
+        "psychonetrics": (0.66, 0.95),
+    },
+}
 
 Floats = NDArray[np.float64]
 Generator = np.random.Generator
-Table = tuple[Floats, Floats]
+Pairs = set[tuple[int, int]]
+N_COLUMNS, JOINED, N_DIFFERENT = 17, 0.2, 20
+ROWS = tuple(int(round(n)) for n in np.exp(np.linspace(3.0, 8.5171, 10)))[2:]  # 68 to 5,000
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """Two groups of rows, the kinds of their columns and the pairs that differ."""
+
+    groups: tuple[Floats, Floats]
+    kinds: tuple[str, ...]
+    different: Pairs
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How tables are drawn, and how they are compared."""
+
+    draw: Callable[[int, int], Drawn]
+    rows: tuple[int, ...]
+    test: str = "differences"
+
+
+# -- the published design --------------------------------------------------------------------------
+
+
+def published(delta: float, *, apart: bool = False) -> Callable[[int, int], Drawn]:
+    """Draw 17 normal columns; `apart` gives the second group other means and units."""
+
+    def drawn(n: int, seed: int) -> Drawn:
+        rng = np.random.default_rng([seed, 1])
+        upper = np.triu_indices(N_COLUMNS, 1)
+        while True:
+            joined = rng.random(len(upper[0])) < JOINED
+            edges = np.where(joined, rng.uniform(-0.2, 0.4, len(joined)), 0.0)
+            differs = np.isin(np.arange(len(edges)), rng.permutation(len(edges))[:N_DIFFERENT])
+            precisions = [partial_precision(edges), partial_precision(edges + delta * differs)]
+            if all(np.linalg.eigvalsh(each)[0] > 0.0 for each in precisions):
+                break
+        rng = np.random.default_rng([seed, n, round(1000 * delta)])
+        first, second = (normal_rows(each, n, rng) for each in precisions)
+        if apart:
+            second = second * rng.uniform(0.5, 2.0, N_COLUMNS) + rng.normal(size=N_COLUMNS)
+        pairs = {(int(u), int(v)) for u, v in np.transpose(upper)[differs]} if delta else set()
+        return Drawn((first, second), ("continuous",) * N_COLUMNS, pairs)
+
+    return drawn
+
+
+def partial_precision(edges: Floats) -> Floats:
+    """Precision matrix of these partial correlations with a diagonal of ones."""
+    matrix = np.eye(N_COLUMNS)
+    matrix[np.triu_indices(N_COLUMNS, 1)] = -edges
+    return matrix + np.triu(matrix, 1).T
+
+
+def normal_rows(precision: Floats, n: int, rng: Generator) -> Floats:
+    """Rows with this precision matrix, scaled so that every column has variance one."""
+    covariance = np.linalg.inv(precision)
+    spread = np.sqrt(np.diagonal(covariance))
+    return rng.multivariate_normal(np.zeros(len(spread)), covariance / np.outer(spread, spread), n)
+
+
+# -- mixed designs ---------------------------------------------------------------------------------
 
 NUMBER = gibbs.Gaussian()
 MIXED = (
-    *(NUMBER, NUMBER, NUMBER),
-    *(
-        gibbs.categorical([0.0, 0.0]),
-        gibbs.categorical([0.0, 0.0, 0.0]),
-        gibbs.categorical([0, 0.3]),
-    ),
+    *(NUMBER,) * 6,
+    *(gibbs.categorical([0.0, shift]) for shift in (0.0, 0.0, 0.4, -0.4, 0.8, 0.0)),
+    *(gibbs.categorical([0.0, a, -a]) for a in (0.0, 0.0, 0.3, -0.3, 0.5)),
 )
 MIXED_APART = (
-    *(gibbs.Gaussian(0.8, 1.4), gibbs.Gaussian(-0.5, 1.0), NUMBER),
-    *(gibbs.categorical([0, -1]), gibbs.categorical([0, -0.8, 0.5]), gibbs.categorical([0, 1])),
+    *(gibbs.Gaussian(shift, 1.0) for shift in (0.8, -0.5, 0.0, 0.3, 0.0, -0.8)),
+    *(gibbs.categorical([0.0, shift]) for shift in (-0.8, 0.5, 1.0, 0.4, 0.0, 0.7)),
+    *(gibbs.categorical([0.0, a, 0.2]) for a in (-0.6, 0.5, 0.0, 0.4, -0.3)),
 )
-MIXED_KINDS = ("continuous",) * 3 + ("categorical",) * 3
-MIXED_EDGES = [(0, 1), (1, 2), (0, 3), (2, 4), (3, 5), (3, 4)]
+MIXED_KINDS = ("continuous",) * 6 + ("categorical",) * 11
 EVERY = (
     *(NUMBER, NUMBER, gibbs.categorical([0.0, 0.0]), gibbs.categorical([0.0, 0.0, 0.0])),
     gibbs.ordinal(-0.35 * (np.arange(5) - 2.0) ** 2),
@@ -63,7 +144,7 @@ EVERY = (
     gibbs.Hurdle(-0.5 * (np.log(2 * np.pi) + 9.0), 3.0),  # half of it zero, else around 3
 )
 EVERY_APART = (
-    *(gibbs.Gaussian(0.8, 1.4), gibbs.Gaussian(-0.5, 1.0)),
+    *(gibbs.Gaussian(0.8, 1.0), gibbs.Gaussian(-0.5, 1.0)),
     *(gibbs.categorical([0, -1]), gibbs.categorical([0, -0.8, 0.5])),
     gibbs.ordinal(-0.35 * (np.arange(5) - 1.2) ** 2),
     gibbs.count(0.0, np.log(3.5), largest=40),
@@ -72,193 +153,168 @@ EVERY_APART = (
 EVERY_KINDS = (
     *("continuous", "continuous", "categorical", "categorical", "ordinal", "count", "hurdle"),
 )
-EVERY_EDGES = [(0, 1), (0, 2), (1, 3), (2, 3), (0, 4), (3, 5), (4, 5), (1, 6), (5, 6)]
-SIZE = 0.35
-N_GAUSSIAN, PAIR, FOUND = 8, (0, 5), 0.25
+SWEEPS = 40
 
 
-def precision(edge: float, diagonal: float = 1.0) -> Floats:
-    """Of eight numbers: a chain, weaker edges three columns on, and one edge between 0 and 5."""
-    matrix = diagonal * np.eye(N_GAUSSIAN)
-    for k in range(N_GAUSSIAN - 1):
-        matrix[k, k + 1] = matrix[k + 1, k] = -0.3
-    for k in range(N_GAUSSIAN - 3):
-        matrix[k, k + 3] = matrix[k + 3, k] = -0.15
-    matrix[PAIR] = matrix[PAIR[::-1]] = -edge
-    return matrix
-
-
-def normal_rows(matrix: Floats, mean: float, n: int, rng: Generator) -> Floats:
-    """Rows with this precision."""
-    return rng.multivariate_normal(np.full(len(matrix), mean), np.linalg.inv(matrix), n)
-
-
-def gaussian(n: int, rng: Generator) -> Table:
-    """The same distribution twice."""
-    first, second = (normal_rows(precision(0.0), 0.0, n, rng) for _ in range(2))
-    return first, second
-
-
-def gaussian_apart(n: int, rng: Generator) -> Table:
-    """The same edges; the second group is one higher and narrower in all columns."""
-    narrow = precision(0.0, diagonal=1.4)
-    return normal_rows(precision(0.0), 0.0, n, rng), normal_rows(narrow, 1.0, n, rng)
-
-
-def one_edge(n: int, rng: Generator) -> Table:
-    """One edge that the first group lacks; all columns have variance one in both groups."""
-    tables = []
-    for edge in (0.0, FOUND):
-        covariance = np.linalg.inv(precision(edge))
-        spread = np.sqrt(np.diagonal(covariance))
-        rows = rng.multivariate_normal(
-            np.zeros(N_GAUSSIAN), covariance / np.outer(spread, spread), n
-        )
-        tables.append(rows)
-    return tables[0], tables[1]
-
-
-def one_edge_same_noise(n: int, rng: Generator) -> Table:
-    """The same, with equal diagonals of the precision instead of equal variances."""
-    first, second = (normal_rows(precision(edge), 0.0, n, rng) for edge in (0.0, FOUND))
-    return first, second
-
-
-def blocks(columns: tuple[gibbs.Column, ...], edges: list[tuple[int, int]]) -> dict[object, Floats]:
-    """Edges of one size in directions that are the same in all tables."""
-    rng, out = np.random.default_rng(1), {}
-    for u, v in edges:
-        block = rng.standard_normal((columns[u].width, columns[v].width))
-        for axis, end in enumerate((columns[u], columns[v])):
-            if isinstance(end, gibbs.Finite) and end.width > 1:
-                block -= block.mean(axis=axis, keepdims=True)
-        units = [columns[end].independent()[1] for end in (u, v)]
-        out[u, v] = SIZE * block / np.linalg.norm(block) / np.prod(units)
-    return out
-
-
-def of_columns(
+def mixed(
     first: tuple[gibbs.Column, ...],
     second: tuple[gibbs.Column, ...],
-    edges: list[tuple[int, int]],
-) -> Callable[[int, Generator], Table]:
-    """Two groups with the same edges and the own terms of these columns."""
-    same = blocks(first, edges)
+    kinds: tuple[str, ...],
+    delta: float = 0.0,
+    *,
+    units: bool = False,
+) -> Callable[[int, int], Drawn]:
+    """Draw columns of several kinds, a fifth of whose pairs are joined.
 
-    def drawn(n: int, rng: Generator) -> Table:
-        a, b = (gibbs.rows(columns, same, n, rng, sweeps=40) for columns in (first, second))
-        return a, b
+    Edges have sizes U(0.15, 0.5) in units of the columns' standard deviations and any direction;
+    in the second group 20 of them, or of pairs without an edge, are changed by `delta`.  `units`
+    gives numbers other units there.
+    """
+
+    def drawn(n: int, seed: int) -> Drawn:
+        rng = np.random.default_rng([seed, 2])
+        pairs = list(combinations(range(len(first)), 2))
+        joined = [pair for pair in pairs if rng.random() < JOINED]
+        edges = {pair: rng.uniform(0.15, 0.5) * direction(first, pair, rng) for pair in joined}
+        changed = rng.permutation(len(pairs))[:N_DIFFERENT] if delta else []
+        other = dict(edges)
+        for at in changed:
+            pair = pairs[at]
+            other[pair] = other.get(pair, 0.0) + delta * direction(first, pair, rng)
+        rng = np.random.default_rng([seed, n, round(1000 * delta)])
+        a = gibbs.rows(first, edges, n, rng, SWEEPS)
+        b = gibbs.rows(second, other, n, rng, SWEEPS)
+        if units:
+            numbers = np.array(kinds) == "continuous"
+            b[:, numbers] *= rng.uniform(0.5, 2.0, numbers.sum())
+        return Drawn((a, b), kinds, {pairs[at] for at in changed})
 
     return drawn
 
 
-@dataclass(frozen=True)
-class Setting:
-    """How tables are drawn, and the kinds of their columns."""
+def direction(columns: tuple[gibbs.Column, ...], pair: tuple[int, int], rng: Generator) -> Floats:
+    """A block of length one in units of the columns, whose levels sum to zero."""
+    ends = [columns[end] for end in pair]
+    block = rng.standard_normal((ends[0].width, ends[1].width))
+    for axis, end in enumerate(ends):
+        if isinstance(end, gibbs.Finite) and end.width > 1:
+            block -= block.mean(axis=axis, keepdims=True)
+    units = [end.independent()[1] for end in ends]
+    return block / np.linalg.norm(block) / np.prod(units)
 
-    draw: Callable[[int, Generator], Table]
-    kinds: tuple[str, ...]
-    rows: tuple[int, ...] = (200, 600)
-    differs: bool = False
-    tables: int = TABLES
-    permuted: int = PERMUTED
 
-
-NUMBERS = ("continuous",) * N_GAUSSIAN
 SETTINGS = {
-    "Gaussian": Setting(gaussian, NUMBERS),
-    "Gaussian, other margins": Setting(gaussian_apart, NUMBERS, (60, 200, 600)),
-    "mixed": Setting(of_columns(MIXED, MIXED, MIXED_EDGES), MIXED_KINDS),
-    "mixed, other margins": Setting(of_columns(MIXED, MIXED_APART, MIXED_EDGES), MIXED_KINDS),
-    "every kind": Setting(of_columns(EVERY, EVERY, EVERY_EDGES), EVERY_KINDS, permuted=30),
-    "every kind, other margins": Setting(
-        of_columns(EVERY, EVERY_APART, EVERY_EDGES), EVERY_KINDS, permuted=30
+    "normal, 0.05": Setting(published(0.05), ROWS),
+    "normal, 0.1": Setting(published(0.1), ROWS),
+    "normal, 0.2": Setting(published(0.2), ROWS),
+    "mixed, 0.3": Setting(mixed(MIXED, MIXED, MIXED_KINDS, 0.3), (431, 1467)),
+    "normal, same": Setting(published(0.0), (68, 126, 233, 1467)),
+    "normal, same, other means and units": Setting(published(0.0, apart=True), (68, 233, 1467)),
+    "mixed, same": Setting(mixed(MIXED, MIXED, MIXED_KINDS), (233, 1467)),
+    "mixed, same, other margins": Setting(
+        mixed(MIXED, MIXED_APART, MIXED_KINDS, units=True), (233, 1467)
     ),
-    "one edge, equal variances": Setting(one_edge, NUMBERS, (200,), differs=True, tables=300),
-    "one edge, equal noise": Setting(
-        one_edge_same_noise, NUMBERS, (200,), differs=True, permuted=0
+    "every kind, same": Setting(mixed(EVERY, EVERY, EVERY_KINDS), (233, 1467)),
+    "every kind, same, other margins": Setting(
+        mixed(EVERY, EVERY_APART, EVERY_KINDS, units=True), (233, 1467)
+    ),
+    "permuted, every kind, same": Setting(mixed(EVERY, EVERY, EVERY_KINDS), (50,), "permutation"),
+    "permuted, every kind, same, other margins": Setting(
+        mixed(EVERY, EVERY_APART, EVERY_KINDS), (50, 200), "permutation"
     ),
 }
 
 
-def fisher(a: Floats, b: Floats) -> Floats:
+# -- one table -------------------------------------------------------------------------------------
+
+
+def fisher(groups: tuple[Floats, Floats]) -> Floats:
     """(columns, columns) p-values of Fisher's test of two partial correlations."""
     z = []
-    for rows in (a, b):
+    for rows in groups:
         inverse = np.linalg.inv(np.cov(rows.T))
         unit = np.sqrt(np.diagonal(inverse))
         partial = np.clip(-inverse / np.outer(unit, unit), -0.999999, 0.999999)
-        z.append(np.arctanh(partial) * np.sqrt((len(rows) - N_GAUSSIAN - 1) / 2.0))
+        z.append(np.arctanh(partial) * np.sqrt((len(rows) - rows.shape[1] - 1) / 2.0))
     return np.asarray(2.0 * norm.sf(np.abs(z[0] - z[1])))
 
 
-def compared(title: str, n_rows: int, seed: int, test: str) -> dict[str, object]:
+def compared(title: str, n_rows: int, seed: int) -> dict[str, object]:
     """Draw one table and compare its groups."""
+    warnings.simplefilter("ignore")  # whole numbers taken as continuous, and rare levels
     setting = SETTINGS[title]
-    rng = np.random.default_rng([seed, n_rows, *title.encode()])
-    a, b = setting.draw(n_rows, rng)
-    names = [f"v{k}" for k in range(a.shape[1])]
-    table = pd.DataFrame(np.vstack([a, b]), columns=names)
-    for name, kind in zip(names, setting.kinds, strict=True):
+    drawn = setting.draw(n_rows, seed)
+    names = [f"v{k}" for k in range(len(drawn.kinds))]
+    table = pd.DataFrame(np.vstack(drawn.groups), columns=names)
+    for name, kind in zip(names, drawn.kinds, strict=True):
         if kind in ("categorical", "ordinal", "count"):
             table[name] = table[name].astype(np.int64)
-    found = mg.compare(
-        table,
-        np.repeat(["a", "b"], n_rows),
-        types=dict(zip(names, setting.kinds, strict=True)),
-        test=test,
-        n_perm=PERMUTATIONS if test == "permutation" else None,
-        lam=None if test == "permutation" else 0.5,  # tests of differences do not depend on it
-        random_state=seed,
-        n_jobs=1,
-    )
-    edges, tests = found.edges(), found.tests()["p"].to_numpy()
-    row: dict[str, object] = {
-        "tables": title,
-        "rows": n_rows,
-        "seed": seed,
-        "test": test,
-        "pairs": found.n_pairs,
-        "pairs_rejected": int((edges["p"] <= LEVEL).sum()),
-        **dict(zip(("largest", "strength", "variance"), tests.round(4), strict=False)),
-        "effective": round(float(min(found.effective_rows)), 1),
-    }
-    if setting.kinds == NUMBERS:
-        p, upper = fisher(a, b), np.triu_indices(N_GAUSSIAN, 1)
-        ends = edges[["source", "target"]].to_numpy().tolist()
-        at = [k for k, pair in enumerate(ends) if {*pair} == {f"v{k}" for k in PAIR}]
-        row |= {
-            "pair_p": edges["p"][at[0]] if at else 1.0,
-            "pair_p_max": edges["p_max"][at[0]] if at else 1.0,
-            "fisher_p": p[PAIR],
-            "fisher_rejected": int((p[upper] <= LEVEL).sum()),
-        }
+    permuted = setting.test == "permutation"
+    row = {"setting": title, "rows": n_rows, "seed": seed, "test": setting.test}
+    try:
+        found = mg.compare(
+            table,
+            np.repeat(["a", "b"], n_rows),
+            types=dict(zip(names, drawn.kinds, strict=True)),
+            test=setting.test,
+            n_perm=PERMUTATIONS if permuted else None,
+            lam=None if permuted else 0.5,  # tests of differences do not depend on it
+            random_state=seed,
+            n_jobs=1,
+        )
+    except mg.ParameterError:  # a group lacks a level
+        return row
+    edges, tests = found.edges(), found.tests().set_index("statistic")["p"]
+    ends = zip(edges["source"], edges["target"], strict=True)
+    pairs = [tuple(sorted((int(a[1:]), int(b[1:])))) for a, b in ends]
+    different = np.array([pair in drawn.different for pair in pairs], dtype=bool)
+    row |= {"pairs": found.n_pairs, "different": len(drawn.different)}
+    row |= counted("", edges["differs"].to_numpy(), different)
+    row |= counted("_p", edges["p"].to_numpy() < LEVEL, different)
+    row |= {"p": round(found.p, 6), "strength_p": round(tests["strength difference"], 6)}
+    if not permuted:
+        row["stated"] = round(found.expected_false, 3)
+        probability = np.nan_to_num(edges["probability_differs"].to_numpy())
+        at = [counted("_at", probability >= limit, different) for limit in LIMITS]
+        row |= {name: " ".join(str(each[name]) for each in at) for name in at[0]}
+    if {*drawn.kinds} == {"continuous"} and n_rows > len(names) + 1:
+        p = fisher(drawn.groups)
+        row |= counted("_fisher", np.array([p[pair] < LEVEL for pair in pairs]), different)
     return row
 
 
-def run() -> None:
+def counted(what: str, found: NDArray[np.bool_], different: NDArray[np.bool_]) -> dict[str, int]:
+    """Number of true and of false differences that were found."""
+    return {
+        f"true{what}": int((found & different).sum()),
+        f"false{what}": int((found & ~different).sum()),
+    }
+
+
+def run(settings: list[str], tables: int, file: Path, jobs: int) -> None:
     """Compare every table that the file does not have yet."""
     done = set()
-    if FILE.exists():
-        known = pd.read_csv(FILE)
-        done = set(zip(known["tables"], known["rows"], known["seed"], known["test"], strict=True))
-    tasks, most = [], max(setting.tables for setting in SETTINGS.values())
-    for test, seed, (title, setting) in product(TESTS, range(most), SETTINGS.items()):
-        count = setting.tables if test == "differences" else setting.permuted
-        tasks += [(title, n, seed, test) for n in setting.rows if seed < count]
+    if file.exists():
+        known = pd.read_csv(file)
+        done = set(zip(known["setting"], known["rows"], known["seed"], strict=True))
+    tasks = [(t, n, seed) for seed in range(tables) for t in settings for n in SETTINGS[t].rows]
     tasks = [task for task in tasks if task not in done]
-    with FILE.open("a", newline="", encoding="utf-8") as stream:
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"):
+        os.environ.setdefault(name, "1")  # processes share the cores
+    fresh = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"))
+    with file.open("a", newline="", encoding="utf-8") as stream, fresh as pool:
         writer = csv.DictWriter(stream, FIELDS, lineterminator="\n")
         if not done:
             writer.writeheader()
-        for task in tqdm(tasks, unit="table"):
-            writer.writerow(compared(*task))
+        futures = [pool.submit(compared, *task) for task in tasks]
+        for number, future in enumerate(as_completed(futures), 1):
+            writer.writerow(future.result())
             stream.flush()
+            if number % 100 == 0:
+                sys.stderr.write(f"{number} of {len(tasks)} tables\n")
 
 
-def share(values: "pd.Series[float]") -> str:
-    """Share of p-values that are at most the level, in per cent."""
-    return f"{100 * (values <= LEVEL).mean():.1f} %"
+# -- report ----------------------------------------------------------------------------------------
 
 
 def line(cells: Iterable[object]) -> str:
@@ -266,41 +322,103 @@ def line(cells: Iterable[object]) -> str:
     return "| " + " | ".join(map(str, cells)) + " |"
 
 
-def alarms(part: pd.DataFrame) -> list[str]:
-    """How many tables, and how often pairs and whole graphs are called different."""
-    pairs = 100 * part["pairs_rejected"].sum() / part["pairs"].sum()
-    whole = [share(part[name]) for name in ("largest", "strength", "variance")]
-    return [str(len(part)), f"{pairs:.1f} %", *whole]
+def head(*cells: str) -> list[str]:
+    """The first two lines of a table."""
+    return [line(cells), "| --- " * len(cells) + "|"]
 
 
-def report() -> None:
+def scores(true: float, false: float, different: float) -> tuple[float, float, float]:
+    """Sensitivity, precision and F1."""
+    sensitivity, precision = true / max(different, 1), true / max(true + false, 1)
+    return sensitivity, precision, 2 * true / max(true + false + different, 1)
+
+
+def at_precision(part: pd.DataFrame, precision: float) -> str:
+    """The sensitivity where the limit on probabilities is moved to this precision."""
+    true, false = (
+        np.array([list(map(int, text.split())) for text in part[name]]).sum(axis=0)
+        for name in ("true_at", "false_at")
+    )
+    fine = true / np.maximum(true + false, 1) >= precision
+    best = (true[fine] / part["different"].sum()).max(initial=0.0)
+    return f"{best:.2f} / {precision:.2f}"
+
+
+def differing(counts: pd.DataFrame) -> list[str]:
+    """Groups that differ: what the verdicts find, and tests of single pairs."""
+    lines = head(
+        *("design", "rows a group", "tables", "graphs differ, p < 0.05"),
+        *("verdicts: sensitivity / precision (F1)", "false: stated / actual"),
+        *("p < 0.05: sensitivity / precision", "level", "Fisher's z", "at NCT's precision"),
+    )
+    for (title, n), part in counts[counts["different"] > 0].groupby(
+        ["setting", "rows"], sort=False
+    ):
+        total = part.sum(numeric_only=True)
+        different, same = total["different"], total["pairs"] - total["different"]
+        verdict = scores(total["true"], total["false"], different)
+        single = scores(total["true_p"], total["false_p"], different)
+        fishers = scores(total["true_fisher"], total["false_fisher"], different)
+        nct = PUBLISHED.get(n, {}).get("NCT") if title == "normal, 0.1" else None
+        lines.append(
+            line(
+                (
+                    *(title, f"{n:,}", len(part), f"{(part['p'] < LEVEL).mean():.2f}"),
+                    f"{verdict[0]:.2f} / {verdict[1]:.2f} ({verdict[2]:.2f})",
+                    f"{part['stated'].mean():.1f} / {part['false'].mean():.1f}",
+                    f"{single[0]:.2f} / {single[1]:.2f}",
+                    f"{total['false_p'] / same:.3f}",
+                    f"{fishers[0]:.2f} / {fishers[1]:.2f}" if "normal" in title else "",
+                    at_precision(part, nct[1]) if nct else "",
+                )
+            )
+        )
+    return lines
+
+
+def same(counts: pd.DataFrame) -> list[str]:
+    """Groups with the same edges: how often tests reject, and what verdicts find."""
+    lines = head(
+        *("design", "rows a group", "tables", "a pair, p < 0.05"),
+        *("any difference, p < 0.05", "strength, p < 0.05", "verdicts: stated / actual"),
+    )
+    for (title, n), part in counts[counts["different"] == 0].groupby(
+        ["setting", "rows"], sort=False
+    ):
+        pairs = part["false_p"].sum() / part["pairs"].sum()
+        shares = [f"{(part[name] < LEVEL).mean():.3f}" for name in ("p", "strength_p")]
+        stated = "" if part["stated"].isna().all() else f"{part['stated'].mean():.2f}"
+        found = f"{stated} / {part['false'].mean():.2f}"
+        lines.append(line((title, f"{n:,}", len(part), f"{pairs:.3f}", *shares, found)))
+    return lines
+
+
+def report(file: Path) -> None:
     """Print the tables of the page, of what is done so far."""
-    counts = pd.read_csv(FILE)
-    tests = {test: counts[counts["test"] == test] for test in TESTS}
-    head = ("groups with the same edges", "rows each", "tables", "a pair")
-    lines = [line((*head, "largest", "strength", "variance")), "| --- " * 7 + "|"]
-    same = {title: setting for title, setting in SETTINGS.items() if not setting.differs}
-    for title, setting in same.items():
-        for n_rows in setting.rows:
-            of = tests["differences"]
-            part = of[(of["tables"] == title) & (of["rows"] == n_rows)]
-            lines.append(line((f"differences: {title}", n_rows, *alarms(part))))
-    for margins in ("the same margins", "other margins"):
-        named = [title for title in same if title.endswith("margins") == (margins[0] == "o")]
-        part = tests["permutation"][tests["permutation"]["tables"].isin(named)]
-        lines.append(line((f"permutation: {margins}", "60 to 600", *alarms(part))))
-    lines += ["", "| one edge differs | test | tables | found | among all pairs | Fisher |"]
-    lines.append("| --- " * 6 + "|")
-    for title, test in product(sorted(SETTINGS.keys() - same.keys()), TESTS):
-        part = tests[test][tests[test]["tables"] == title]
-        if len(part):
-            found = [share(part[name]) for name in ("pair_p", "pair_p_max", "fisher_p")]
-            lines.append(line((title, test, len(part), *found)))
+    order = {title: at for at, title in enumerate(SETTINGS)}
+    counts = pd.read_csv(file).sort_values(
+        ["setting", "rows", "seed"], key=lambda c: c.map(order) if c.name == "setting" else c
+    )
+    failed = counts["pairs"].isna()
+    counts = counts[~failed]
+    lines = [*differing(counts), "", *same(counts), ""]
+    lines += head("published, differences of 0.1", "rows a group", "sensitivity / precision", "F1")
+    for n, methods in PUBLISHED.items():
+        for name, (sensitivity, precision) in methods.items():
+            f1 = 2 * sensitivity * precision / (sensitivity + precision)
+            lines.append(line((name, f"{n:,}", f"{sensitivity} / {precision}", f"{f1:.2f}")))
+    lines += ["", f"{failed.sum()} tables could not be compared, as a group lacked a level."]
     sys.stdout.write("\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":
-    warnings.simplefilter("ignore", mg.TableWarning)  # whole numbers taken as continuous
-    warnings.simplefilter("ignore", mg.SelectionWarning)
-    run()
-    report()
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
+    parser.add_argument("--settings", nargs="+", choices=SETTINGS, default=list(SETTINGS))
+    parser.add_argument("--tables", type=int, default=TABLES)
+    parser.add_argument("--file", type=Path, default=FILE)
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--report", action="store_true", help="only print what is done so far")
+    given = parser.parse_args()
+    if not given.report:
+        run(given.settings, given.tables, given.file, given.jobs)
+    report(given.file)

@@ -29,7 +29,7 @@ import numpy as np
 import pandas as pd
 from default import DECIMALS, MIXED, NUMBER, Edges, Graph, Pair, Table, levels, of_model, random
 from numpy.typing import NDArray
-from scipy.stats import nbinom, norm
+from scipy.stats import beta, expon, nbinom, norm
 from scipy.stats import t as student
 from tqdm import tqdm
 
@@ -149,6 +149,7 @@ def correlated(covariance: Floats) -> Floats:
 # -- settings --------------------------------------------------------------------------------------
 
 Rows = Callable[[int, Generator], Floats]
+Margin = Callable[[Floats, Generator], Rows]
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,8 +191,19 @@ def normal(n_rows: int, covariance: Covariance) -> Setting:
     return Setting(n_rows, draw)
 
 
-def latent(n_rows: int, covariance: Covariance, margin: Callable[..., Rows], kind: str) -> Setting:
-    """Numbers that a margin makes of normal ones."""
+def margins(n_rows: int, covariance: Covariance, margin: Margin) -> Setting:
+    """Numbers that a margin makes of normal ones; their graph is that of the normal ones."""
+
+    def draw(rng: Generator) -> Table:
+        pairs, sigma = covariance(rng)
+        values = margin(correlated(sigma), rng)(n_rows, rng)
+        return Table(values.round(DECIMALS), ("continuous",) * len(sigma), frozenset(pairs))
+
+    return Setting(n_rows, draw)
+
+
+def latent(n_rows: int, covariance: Covariance, margin: Margin, kind: str) -> Setting:
+    """Numbers that a margin makes of normal ones; their graph is that of many rows."""
 
     def draw(rng: Generator) -> Population:
         pairs, sigma = covariance(rng)
@@ -226,6 +238,36 @@ def elliptical(sigma: Floats, rng: Generator) -> Rows:
         return drawn_normal(sigma, n_rows, rng) / scale
 
     return rows
+
+
+def contaminated(share: float) -> Margin:
+    """A share of the rows is replaced by independent numbers that spread five times as much."""
+
+    def margin(sigma: Floats, rng: Generator) -> Rows:
+        def rows(n_rows: int, rng: Generator) -> Floats:
+            values = drawn_normal(sigma, n_rows, rng)
+            replaced = rng.random(n_rows) < share
+            values[replaced] = 5.0 * rng.standard_normal((replaced.sum(), len(sigma)))
+            return values
+
+        return rows
+
+    return margin
+
+
+def each(shape: Callable[[Floats], Floats]) -> Margin:
+    """A function of normal numbers, the same in every column."""
+
+    def margin(sigma: Floats, rng: Generator) -> Rows:
+        return lambda n_rows, rng: shape(drawn_normal(sigma, n_rows, rng))
+
+    return margin
+
+
+def of_exponentials(sigma: Floats, rng: Generator) -> Rows:
+    """A directed linear system whose errors are exponential; pairs are those of its covariance."""
+    root = np.linalg.cholesky(sigma)
+    return lambda n_rows, rng: rng.exponential(size=(n_rows, len(sigma))) @ root.T
 
 
 def bent(sigma: Floats, rng: Generator) -> Rows:
@@ -333,6 +375,26 @@ HURDLES = tuple(("hurdle", kinds.spiked(zeros)) for zeros in (0.3, 0.5, 0.65, 0.
 STRONG = (0.4, 0.7)
 ITEMS = of_partials(25, random(75), (0.05, 0.3), positive=0.75)
 
+MODERATE = of_partials(20, random(24), (0.15, 0.4))
+MARGINS: dict[str, Margin] = {
+    "normal": each(lambda x: x),
+    "1 % of the rows contaminated": contaminated(0.01),
+    "5 % of the rows contaminated": contaminated(0.05),
+    "exponential": each(lambda x: expon.ppf(norm.cdf(x))),
+    "log-normal": each(lambda x: np.exp(0.8 * x)),
+    "log-normal, rounded": each(lambda x: np.exp(0.8 * x).round()),
+    "normal, rounded": each(np.round),
+    "uniform": each(norm.cdf),
+    "beta (1/2, 1/2)": each(lambda x: beta.ppf(norm.cdf(x), 0.5, 0.5)),
+    "cut off at both ends": each(lambda x: x.clip(-0.5, 1.2)),
+    "sums of exponential numbers": of_exponentials,
+    "elliptical t3": elliptical,
+    "bent": bent,
+}
+"""What becomes of normal numbers; the graph is that of the normal ones."""
+AS_THEY_ARE = ", as they are"
+"""Ends names of settings whose tables are those of another setting, fitted without transforms."""
+
 SETTINGS: dict[str, Setting] = {
     "weak binary items, n = 300": of_kinds(300, levels(*(2,) * 20), random(30), (0.09, 0.23)),
     "weak binary items, n = 1,000": of_kinds(1000, levels(*(2,) * 20), random(30), (0.09, 0.23)),
@@ -363,12 +425,8 @@ SETTINGS: dict[str, Setting] = {
     "hurdles, n = 500": of_kinds(
         500, HURDLES * 2 + (NUMBER,) * 2 + levels(2, 3), random(16), (0.2, 0.4)
     ),
-    "elliptical t3, 20 numbers, n = 500": latent(
-        500, of_partials(20, random(24), (0.15, 0.4)), elliptical, "continuous"
-    ),
-    "bent margins, 20 numbers, n = 500": latent(
-        500, of_partials(20, random(24), (0.15, 0.4)), bent, "continuous"
-    ),
+    "elliptical t3, 20 numbers, n = 500": latent(500, MODERATE, elliptical, "continuous"),
+    "bent margins, 20 numbers, n = 500": latent(500, MODERATE, bent, "continuous"),
     "directed, 10 columns, n = 300": Setting(300, population=moral(10, 3.0)),
     "directed, 20 columns, n = 2,000": Setting(2000, population=moral(20, 3.0)),
     "a tenth missing, all kinds, n = 500": replace(
@@ -389,7 +447,13 @@ SETTINGS: dict[str, Setting] = {
     "noise, rare levels, 10 + 10, n = 500": of_kinds(
         500, (NUMBER,) * 10 + levels(*(3,) * 10, rarest=0.025), random(0)
     ),
+} | {
+    f"margins, {name}, 20 numbers, n = {n_rows}": margins(n_rows, MODERATE, margin)
+    for n_rows in (100, 500)
+    for name, margin in MARGINS.items()
 }
+for _name in [name for name in SETTINGS if name.startswith(("elliptical", "bent", "margins"))]:
+    SETTINGS[_name + AS_THEY_ARE] = replace(SETTINGS[_name], options=(("transforms", None),))
 
 
 # -- counts ----------------------------------------------------------------------------------------
@@ -419,7 +483,8 @@ Graphs = dict[str, list[list[Pair]]]
 
 def drawn(name: str, seed: int, graphs: Graphs) -> tuple[Table, Edges]:
     """A table of a setting with its true edges, and the edges of the latent graph."""
-    setting, rng = SETTINGS[name], np.random.default_rng([seed, 1, *name.encode()])
+    setting, name = SETTINGS[name], name.removesuffix(AS_THEY_ARE)
+    rng = np.random.default_rng([seed, 1, *name.encode()])
     if setting.table is not None:
         table = setting.table(rng)
         return table, table.truth

@@ -1,9 +1,9 @@
 """Tables drawn from known graphs -> true and false edges, by the kinds that columns are taken for.
 
 The same tables are fitted with their ordinal, count and hurdle columns declared as such, as
-categories, as numbers, and as numbers with normal scores; EBIC chooses the graph, as by default.
-Tables are drawn from models of these kinds by `gibbs.py`, which shares no code with the package,
-and from others that no kind is made for.
+categories, as numbers, and as numbers with normal scores; EBIC chooses the graph, or tests as by
+default where counts have many zeros.  Tables are drawn from models of these kinds by `gibbs.py`,
+which shares no code with the package, and from others that no kind is made for.
 
 Run it when kinds, weights or criteria change: ``python docs/studies/kinds.py``.  It takes about
 an hour on one core, writes docs/studies/kinds.csv row by row, goes on where that ends, and prints
@@ -15,7 +15,6 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import product
 from pathlib import Path
 
 import gibbs
@@ -26,6 +25,7 @@ from scipy.stats import nbinom, norm, poisson
 from tqdm import tqdm
 
 import mixedgm as mg
+from mixedgm.table.column_checks import shape_of, short_values
 
 REPLICATES = 30
 ROWS = (100, 200, 500, 1000)
@@ -33,6 +33,7 @@ COLUMNS, EDGES = 12, 14
 MODERATE, STRONG = (0.15, 0.35), (0.25, 0.5)
 SMALLEST = 0.15  # eigenvalue of a precision matrix
 ZEROS = 0.3
+INFLATED = (0.4, 0.48, 0.56, 0.64, 0.72, 0.8)
 ZERO_SHARES, AMOUNT = (0.3, 0.5, 0.65, 0.8), 3.0
 BY_CHANCE = ZERO_SHARES + (0.0,) * (COLUMNS - len(ZERO_SHARES))
 GROUPS_BEYOND = 8
@@ -62,18 +63,18 @@ SPIKED = tuple(spiked(zeros) for zeros in ZERO_SHARES)
 BALANCES = tuple(spiked(zeros, mean=0.0) for zeros in ZERO_SHARES)
 
 
-def sizes(limits: tuple[float, float], rng: Generator) -> Floats:
+def sizes(n_columns: int, limits: tuple[float, float], rng: Generator) -> Floats:
     """A random graph: (columns, columns) sizes of its edges with their signs, 0 without an edge.
 
     A size is the coefficient of standardised columns; for numbers minus it is the precision matrix,
     with ones on its diagonal, which is kept well away from singular.
     """
-    pairs = np.array([(u, v) for v in range(COLUMNS) for u in range(v)])
+    pairs = np.array([(u, v) for v in range(n_columns) for u in range(v)])
     while True:
-        signed = np.zeros((COLUMNS, COLUMNS))
+        signed = np.zeros((n_columns, n_columns))
         for u, v in pairs[rng.choice(len(pairs), EDGES, replace=False)]:
             signed[u, v] = signed[v, u] = rng.choice([-1, 1]) * rng.uniform(*limits)
-        if np.linalg.eigvalsh(np.eye(COLUMNS) - signed)[0] > SMALLEST:
+        if np.linalg.eigvalsh(np.eye(n_columns) - signed)[0] > SMALLEST:
             return signed
 
 
@@ -144,9 +145,9 @@ def of_latent(margin: Callable[[Floats], Floats]) -> Draw:
     """Normal numbers with this graph, put on the scale of margins by their quantiles."""
 
     def draw(signed: Floats, rng: Generator) -> Floats:
-        covariance = np.linalg.inv(np.eye(COLUMNS) - signed)
+        covariance = np.linalg.inv(np.eye(len(signed)) - signed)
         scale = np.sqrt(np.diag(covariance))
-        normal = rng.multivariate_normal(np.zeros(COLUMNS), covariance, max(ROWS)) / scale
+        normal = rng.multivariate_normal(np.zeros(len(signed)), covariance, max(ROWS)) / scale
         return margin(norm.cdf(normal))
 
     return draw
@@ -179,6 +180,24 @@ def zero_inflated(quantile: Floats) -> Floats:
     return poisson.ppf(np.maximum(quantile - ZEROS, 0.0) / (1 - ZEROS), 4.0).clip(0)
 
 
+def inflated(amount: Callable[[Floats, Generator], Floats]) -> Draw:
+    """Two binary columns, numbers, and six counts that are zero where their number is lowest.
+
+    `amount` makes the quantiles of all other counts, of where the number lies above that.
+    """
+
+    def draw(signed: Floats, rng: Generator) -> Floats:
+        share = of_latent(lambda quantile: quantile)(signed, rng)
+        values, zeros = norm.ppf(share), np.array(INFLATED)
+        values[:, :2] = share[:, :2] > 0.5
+        above = (share[:, -len(zeros) :] - zeros) / (1 - zeros)
+        counts = 1 + nbinom.ppf(amount(above.clip(1e-9, 1 - 1e-9), rng), 3.0, 0.4)
+        values[:, -len(zeros) :] = np.where(above <= 0.0, 0.0, counts)
+        return values
+
+    return draw
+
+
 def cut_at_zero(quantile: Floats) -> Floats:
     """Normal numbers; the first columns are zero where they are lowest."""
     normal = norm.ppf(quantile)
@@ -205,8 +224,11 @@ class Setting:
     draw: Draw
     sizes: tuple[float, float] = MODERATE
     zero_term: bool = False
+    rows: tuple[int, ...] = ROWS
+    select: str = "ebic"
 
 
+BY_DEFAULT = {"rows": (500,), "select": "local-fdr"}
 LIKERT, COUNTS = ("ordinal",) * COLUMNS, ("count",) * COLUMNS
 MIXED = ("continuous",) * 3 + ("ordinal",) * 4 + ("count",) * 3 + ("categorical",) * 2
 MIXED_COLUMNS = (NUMBER,) * 3 + (SYMMETRIC, SKEWED) * 2 + (SMALL, SMALL, LARGE) + (CATEGORY,) * 2
@@ -215,6 +237,7 @@ OTHER_COLUMNS = (NUMBER,) * 4 + (SYMMETRIC, SKEWED) + (CATEGORY,) * 2
 HURDLES = ("hurdle",) * len(ZERO_SHARES) + OTHERS
 TWO_HURDLES = ("hurdle", "hurdle", "continuous", "continuous", *OTHERS)
 TWO_COLUMNS = (spiked(0.4), spiked(0.7), NUMBER, NUMBER, *OTHER_COLUMNS)
+COUNTS_WITH_ZEROS = ("categorical",) * 2 + ("continuous",) * 6 + ("hurdle",) * len(INFLATED)
 AMONG_NUMBERS = ("hurdle",) * len(ZERO_SHARES) + ("continuous",) * (COLUMNS - len(ZERO_SHARES))
 
 SETTINGS = {
@@ -239,15 +262,36 @@ SETTINGS = {
     "hurdle, zeros by chance": Setting(
         AMONG_NUMBERS, with_zeros(of_latent(shifted), BY_CHANCE), STRONG
     ),
+    "counts with many zeros, one scale": Setting(
+        COUNTS_WITH_ZEROS, inflated(lambda above, rng: above), STRONG, **BY_DEFAULT
+    ),
+    "counts with many zeros, whether": Setting(
+        COUNTS_WITH_ZEROS,
+        inflated(lambda above, rng: rng.random(above.shape)),
+        STRONG,
+        **BY_DEFAULT,
+    ),
+    "counts with many zeros, opposite": Setting(
+        COUNTS_WITH_ZEROS, inflated(lambda above, rng: 1 - above), STRONG, **BY_DEFAULT
+    ),
 }
 NAMES = list(SETTINGS)
 WELL_SPECIFIED, MISSPECIFIED = NAMES[:6], NAMES[6:11]
-SPIKES, SPIKES_OF_OTHERS = NAMES[11:16], NAMES[16:]
+SPIKES, SPIKES_OF_OTHERS, MANY_ZEROS = NAMES[11:16], NAMES[16:19], NAMES[19:]
 FIRST = "as declared"
 
 
 def treatments(name: str) -> dict[str, dict[str, str]]:
     """What each kind of column is taken for."""
+    if name in MANY_ZEROS:
+        return {
+            FIRST: {},
+            "as counts": {"hurdle": "count"},
+            "as ordinal": {"hurdle": "ordinal"},
+            "as numbers": {"hurdle": "continuous"},
+            "as normal scores": {"hurdle": "scores"},
+            "as check proposes": {"hurdle": "proposed"},
+        }
     if "hurdle" in SETTINGS[name].kinds:
         return {
             FIRST: {},
@@ -272,22 +316,30 @@ def grouped(values: Floats) -> Floats:
     return np.searchsorted(np.quantile(values, [0.25, 0.5, 0.75]), values).astype(np.float64)
 
 
-def fitted(values: Floats, kinds: list[str]) -> mg.MixedGraphicalModel:
-    """A default fit with columns of these kinds."""
-    columns, types, transforms = {}, {}, {}
+def proposed(values: Floats) -> str:
+    """The kind that `mixedgm.check_table` proposes for numbers, or normal scores."""
+    shape = shape_of("", values)
+    kind = "ordinal" if short_values(values) is not None or shape is None else shape.advised
+    return "scores" if kind == "continuous" else kind
+
+
+def fitted(values: Floats, kinds: list[str], select: str) -> mg.MixedGraphicalModel:
+    """A fit with columns of these kinds."""
+    columns, types = {}, {}
+    transforms: dict[str, str | None] = {}
     for k, kind in enumerate(kinds):
         name, column = f"v{k:02d}", values[:, k]
+        kind = proposed(column) if kind == "proposed" else kind
         if kind == "categorical":
             column = grouped(column)
         is_whole = np.array_equal(column, column.round())
         columns[name] = column.astype(np.int64) if is_whole else column
         types[name] = {"scores": "continuous", "zero": "count"}.get(kind, kind)
-        if kind == "scores":
-            transforms[name] = "nonparanormal"
+        transforms[name] = "nonparanormal" if kind == "scores" else None
         if kind == "zero":
             types[name] = mg.Count(zero_term=True)
     return mg.MixedGraphicalModel(
-        types=types, transforms=transforms or None, select="ebic", n_jobs=1
+        types=types, transforms=transforms, select=select, n_jobs=1, random_state=0
     ).fit(pd.DataFrame(columns))
 
 
@@ -295,12 +347,13 @@ def counted(name: str, seed: int) -> Iterator[dict[str, object]]:
     """True and false edges of one table, by its rows and by what columns are taken for."""
     setting = SETTINGS[name]
     rng = np.random.default_rng([seed, *name.encode()])
-    signed = sizes(setting.sizes, rng)
+    signed = sizes(len(setting.kinds), setting.sizes, rng)
     values = setting.draw(signed, rng)
     truth = {(f"v{u:02d}", f"v{v:02d}") for u, v in zip(*np.nonzero(np.triu(signed)), strict=True)}
-    for n_rows in ROWS:
+    for n_rows in setting.rows:
         for label, taken in treatments(name).items():
-            model = fitted(values[:n_rows], [taken.get(kind, kind) for kind in setting.kinds])
+            taken_for = [taken.get(kind, kind) for kind in setting.kinds]
+            model = fitted(values[:n_rows], taken_for, setting.select)
             graph = {tuple(sorted((edge.source, edge.target))) for edge in model.edges_}
             yield {
                 "tables": name,
@@ -347,14 +400,14 @@ def report() -> None:
     counts = pd.read_csv(FILE).pivot(
         index=["tables", "rows", "seed"], columns="as", values=["true", "false"]
     )
-    for group in (WELL_SPECIFIED, MISSPECIFIED, SPIKES, SPIKES_OF_OTHERS):
+    for group in (WELL_SPECIFIED, MISSPECIFIED, SPIKES, SPIKES_OF_OTHERS, MANY_ZEROS):
         names = [name for name in group if name in counts.index]
         if not names:
             continue
         labels = list(dict.fromkeys(label for name in names for label in treatments(name)))
         lines = [f"| tables | rows | {' | '.join(labels)} |"]
         lines += ["| --- | --- |" + " --- |" * len(labels)]
-        for name, n_rows in product(names, ROWS):
+        for name, n_rows in [(each, n) for each in names for n in SETTINGS[each].rows]:
             part = counts.loc[(name, n_rows)]
             cells = [""] * len(labels)
             for k, label in enumerate(treatments(name)):

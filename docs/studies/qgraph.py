@@ -42,7 +42,7 @@ def by_qgraph(table: pd.DataFrame) -> pd.DataFrame:
 
 def by_mixedgm(table: pd.DataFrame, name: str) -> pd.DataFrame:
     """Return the partial correlations of a model."""
-    model = mg.MixedGraphicalModel(**METHODS[name]).fit(table)
+    model = mg.MixedGraphicalModel(transforms=None, **METHODS[name]).fit(table)
     found = {(e.source, e.target): e.partial_correlation for e in model.edges_}
     pairs = [(a, b) for k, a in enumerate(COLUMNS) for b in COLUMNS[k + 1 :]]
     values = [found.get(pair, found.get(pair[::-1], 0.0)) for pair in pairs]

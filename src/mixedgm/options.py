@@ -59,7 +59,7 @@ class Options:
     moderators: Sequence[str] | None = None
     rule: str = "and"
     types: Any = None
-    transforms: Any = None
+    transforms: Any = "auto"
     missing: Any = "error"
     refit: Any = "auto"
     solver: Any = "auto"

@@ -26,7 +26,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     table = pd.DataFrame({"x": x, "y": x + e, "height, cm": np.exp(0.7 * z)})
     table.to_csv(where / "survey.csv", index=False)
     table.assign(n=2).to_csv(where / "weighted.csv", index=False)
-    model = mg.MixedGraphicalModel(lam=0.1, forbid=[("x", "y")]).fit(table)
+    model = mg.MixedGraphicalModel(lam=0.1, forbid=[("x", "y")], transforms=None).fit(table)
     model.save(where / "survey.mgm")
     return where
 

@@ -67,8 +67,12 @@ def test_compare_tests_differences_by_itself(
     given = [tmp_path / "survey.csv", "--groups", "town", "-o", tmp_path / "out", "--lam", 0.2]
     assert main(["compare", *map(str, [*given, "--jobs", 1, "--seed", 3])]) == 0
     shown = capsys.readouterr().out
-    assert "tested by differences, because every group has at least 10 rows" in shown
+    assert shown.startswith("There is no evidence that the graphs differ")
+    assert "tested by differences, because every group has at least 60 rows" in shown
     edges = rows_of(tmp_path / "out" / "edges.csv")
-    assert {"estimate_north", "se_south", "statistic", "df", "p_bh"} <= edges[0].keys()
+    assert {"estimate_north", "lower_south", "statistic", "p_bh", "probability_differs"} <= edges[
+        0
+    ].keys()
+    assert (tmp_path / "out" / "untested.csv").exists()
     assert main(["compare", *map(str, given), "--test", "differences", "--permutations", "9"]) == 2
     assert "n_perm and checkpoint are for permutations" in capsys.readouterr().err

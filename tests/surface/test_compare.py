@@ -48,7 +48,7 @@ def test_a_planted_difference_is_found(found: mg.GroupComparison) -> None:
     first = edges.iloc[0]
     assert (first["source"], first["target"], first["present_in"]) == ("x", "y", "north")
     assert first["p"] == first["p_max"] == 1 / (1 + PERMS)
-    assert edges["significant"].tolist() == [True] + [False] * (len(edges) - 1)
+    assert edges["differs"].tolist() == [True] + [False] * (len(edges) - 1)
     p = found.tests().set_index("statistic")["p"]
     assert p["largest edge difference"] == p["variance among groups"] == 1 / (1 + PERMS)
 
@@ -246,7 +246,7 @@ def test_the_common_penalty_comes_from_the_whole_table() -> None:
     whole = mg.MixedGraphicalModel().fit(plain, sample_weight=0.5 * weights)
     assert found.lam["north"] == found.lam["south"] == pytest.approx(whole.lam_, rel=1e-4)
     assert found.tests()["p"].isna().all()
-    assert not found.edges()["significant"].any()
+    assert not found.edges()["differs"].any()
     assert "0 permutations" in str(found)
 
 
@@ -334,7 +334,7 @@ def test_an_array_of_labels_and_another_library() -> None:
         (["a"] * 60, {}, "at least two"),
         (["a"] * 59 + ["b"], {}, "'b' has 1 row"),
         (["a"] * 59 + [None], {}, "1 missing label"),
-        ("site", {"blocks": "d", "n_perm": -1}, "n_perm must be"),
+        ("site", {"paired": "d", "n_perm": -1}, "n_perm must be"),
         ("site", {"alpha": 0}, "alpha must be"),
         ("site", {"penalty": "none"}, "penalty must be"),
         ("site", {"test": "none"}, "test must be"),
@@ -350,8 +350,10 @@ def test_a_column_that_says_the_same_as_the_groups_is_refused() -> None:
     data = table(60)
     with pytest.raises(mg.ParameterError, match="give groups='site'"):
         mg.compare(data, data["site"].to_numpy(), lam=0.2)
-    with pytest.raises(mg.ParameterError, match="rows of one group only"):
-        mg.compare(data.assign(block=data["site"]), "site", blocks="block", lam=0.2)
+    with pytest.raises(mg.ParameterError, match="nothing is paired"):
+        mg.compare(data.assign(unit=data["site"]), "site", paired="unit", lam=0.2)
+    with pytest.raises(mg.ParameterError, match="cannot be given together"):
+        mg.compare(data, "site", paired="c", cluster="d", lam=0.2)
 
 
 def test_pictures_share_places_and_widths(found: mg.GroupComparison) -> None:

@@ -53,29 +53,57 @@ def side(found: mg.GroupComparison) -> pd.DataFrame:
     return edges.assign(pair=["".join(sorted(pair)) for pair in ends]).set_index("pair")
 
 
-def test_gaussian_groups_have_wald_tests_of_the_precision_matrix() -> None:
-    """Estimates are those of the pseudolikelihood, which hardly differ with many rows."""
-    table, site = numbers(20_000)
-    found = side(mg.compare(table, site, test="differences", **GIVEN))
-    unit = table.std(ddof=0).to_numpy()
-    inverses = [np.linalg.inv(np.cov(table[site == g].T)) for g in "ab"]
+def fisher(rows: pd.DataFrame) -> tuple[np.ndarray, float]:
+    """Fisher's z of all partial correlations, and its standard error."""
+    inverse = np.linalg.inv(np.cov(rows.T))
+    unit = np.sqrt(np.diagonal(inverse))
+    partial = -inverse / np.outer(unit, unit)
+    return np.arctanh(partial - np.diag(np.diagonal(partial))), (
+        (len(rows) - len(unit) - 1) ** -0.5
+    )
+
+
+def joined(n: int, seed: int, edges: tuple[float, float] = (0.3, 0.2)) -> pd.DataFrame:
+    """Four numbers, all joined in both groups, so that the union of the graphs has all pairs."""
+    rng = np.random.default_rng(seed)
+    parts = []
+    for group, edge in zip("ab", edges, strict=True):
+        matrix = np.full((4, 4), -0.25)
+        np.fill_diagonal(matrix, 1.0)
+        matrix[0, 1] = matrix[1, 0] = -edge
+        rows = rng.multivariate_normal(np.zeros(4), np.linalg.inv(matrix), n)
+        parts.append(pd.DataFrame(rows, columns=list("xyzw")).assign(group=group))
+    return pd.concat(parts, ignore_index=True)
+
+
+def test_saturated_numbers_have_fishers_test_of_partial_correlations() -> None:
+    """Estimates are those of the pseudolikelihood with all pairs, and so are errors."""
+    table = joined(2000, 0)
+    found = mg.compare(table, "group", **GIVEN)
+    assert found.tested.graphs.any(axis=0).all()
+    found = side(found)
+    (a, error), (b, _) = (fisher(table.loc[table["group"] == g, list("xyzw")]) for g in "ab")
     for u, v in combinations(range(4), 2):
         row = found.loc["".join(sorted("xyzw"[u] + "xyzw"[v]))]
-        values = [-inverse[u, v] for inverse in inverses]
-        errors = [np.sqrt((i[u, u] * i[v, v] + i[u, v] ** 2) / 20_000) for i in inverses]
-        for g, value, error in zip("ab", values, errors, strict=True):
-            own = row[f"estimate_{g}"] / row[f"se_{g}"]
-            assert own == pytest.approx(value / error, rel=0.03, abs=0.15)
-            assert row[f"estimate_{g}"] == pytest.approx(value * unit[u] * unit[v], abs=0.004)
-        z = (values[0] - values[1]) / np.hypot(*errors)
-        assert np.sqrt(row["statistic"]) == pytest.approx(abs(z), rel=0.03, abs=0.15)
+        for group, z in (("a", a), ("b", b)):
+            r = np.tanh(z[u, v])
+            assert row[f"estimate_{group}"] == pytest.approx(r, abs=0.004)
+            assert row[f"se_{group}"] == pytest.approx(error * (1 - r**2), rel=0.08)
+            ends = np.tanh(z[u, v] + norm.ppf([0.025, 0.975]) * error)
+            shown = [row[f"{end}_{group}"] for end in ("lower", "upper")]
+            np.testing.assert_allclose(shown, ends, atol=0.01)
+        z = (a - b)[u, v] / (np.sqrt(2) * error)
+        assert np.sqrt(row["statistic"]) == pytest.approx(abs(z), abs=0.2)
         assert row["p"] == pytest.approx(chi2.sf(row["statistic"], 1))
 
 
-def test_power_is_that_of_fishers_test() -> None:
-    """The z of one edge that differs, over 60 tables of 200 rows a group, on average."""
+def test_power_is_at_least_that_of_fishers_test() -> None:
+    """The z of one edge that differs, over 40 tables of 200 rows a group, on average.
+
+    With sparse graphs it is larger, since fewer edges are adjusted for.
+    """
     ours, fishers = [], []
-    for seed in range(60):
+    for seed in range(40):
         table, site = numbers(200, seed, apart=False)
         found = side(mg.compare(table, site, test="differences", **GIVEN))
         z = []
@@ -85,8 +113,8 @@ def test_power_is_that_of_fishers_test() -> None:
             z.append(np.arctanh(partial) * np.sqrt((200 - 5) / 2))
         fishers.append(abs(z[0] - z[1]))
         ours.append(norm.isf(found.loc["xy", "p"] / 2))
-    assert np.mean(ours) > 0.98 * np.mean(fishers)
-    assert np.corrcoef(ours, fishers)[0, 1] > 0.9
+    assert np.mean(ours) > np.mean(fishers)
+    assert np.corrcoef(ours, fishers)[0, 1] > 0.8
 
 
 def test_two_categories_have_the_test_of_the_three_way_interaction() -> None:
@@ -132,13 +160,16 @@ def test_a_planted_difference_is_found() -> None:
     found = mg.compare(mixed(), "site", **GIVEN)
     edges = found.edges()
     assert len(edges) == found.n_pairs == 6
-    assert edges["significant"].tolist() == [True] + [False] * 5
+    assert edges["differs"].tolist() == [True] + [False] * 5
+    assert edges["probability_differs"].is_monotonic_decreasing
+    assert found.expected_false == pytest.approx(1.0 - edges["probability_differs"][0])
     p, m = edges["p"], len(edges)
     assert (edges["p_max"] >= p).all()
     assert (edges["p_max"] <= np.minimum(m * p, 1.0) + 1e-12).all()
     assert (edges["p_bh"] <= edges["p_holm"] + 1e-12).all()
     tests = found.tests().set_index("statistic")
     assert tests.index.tolist() == [
+        "any difference",
         "largest edge difference",
         "strength difference",
         "variance among groups",
@@ -149,34 +180,117 @@ def test_a_planted_difference_is_found() -> None:
     assert tests.loc["largest edge difference", "value"] == pytest.approx(z, rel=1e-6)
     mean = edges["statistic"].sum() / edges["df"].sum()
     assert tests.loc["variance among groups", "value"] == pytest.approx(mean)
-    assert found.n_perm == found.n_done == 0
+    assert found.p == tests.loc["any difference", "p"]
+    assert found.sentence.startswith("The graphs differ (p = 0.0005): 1 pair, of which 0.0 is exp")
+    assert found.sentence.endswith("most: x - y.")
+    assert found.untested().empty
 
 
-def test_means_and_units_change_no_test() -> None:
+@pytest.mark.parametrize("graph", ["sparse", "all"])
+def test_means_and_units_of_a_group_change_nothing(graph: str) -> None:
     table, site = numbers(150)
-    moved = table + np.where(site == "b", 7.0, 0.0)[:, None]
-    scaled = 3.0 * table
-    found = [mg.compare(each, site, test="differences", **GIVEN) for each in (table, moved, scaled)]
-    p = [side(each)["p"].sort_index() for each in found]
-    np.testing.assert_allclose(p[1], p[0], rtol=1e-4)
-    np.testing.assert_allclose(p[2], p[0], rtol=1e-4)
+    if graph == "all":
+        table = joined(300, 1)
+        site, table = table["group"].to_numpy(), table.drop(columns="group")
+    second = (site == "b")[:, None]
+    scaled = table * np.where(second, [2.0, 0.5, 3.0, 1.0], 1.0) + np.where(second, 7.0, 0.0)
+    found = [mg.compare(each, site, test="differences", **GIVEN) for each in (table, scaled)]
+    p, estimates = (
+        [side(each)[name].sort_index() for each in found] for name in ("p", "estimate_b")
+    )
+    np.testing.assert_allclose(p[1], p[0], rtol=2e-4)
+    np.testing.assert_allclose(estimates[1], estimates[0], atol=2e-5)
     tests = [each.tests()["p"] for each in found]
-    np.testing.assert_allclose(tests[2], tests[0], atol=2e-3)
+    np.testing.assert_allclose(tests[1], tests[0], atol=2e-3)
 
 
-def test_selection_by_one_column_changes_no_edge() -> None:
-    """Rows kept by the value of x alone: its variance halves, and no coefficient changes."""
-    rng = np.random.default_rng(4)
-    rows = numbers(12_000, seed=4)[0].iloc[:12_000]
-    kept = rows[rng.random(len(rows)) < np.exp(-0.5 * rows["x"] ** 2)]
-    table = pd.concat([rows, kept], ignore_index=True)
-    site = np.repeat(["all", "some"], [len(rows), len(kept)])
-    found = side(mg.compare(table, site, test="differences", **GIVEN))
-    correlation = [table[site == g].corr().loc["x", "y"] for g in ("all", "some")]
-    assert correlation[1] < 0.8 * correlation[0]
-    row = found.loc["xy"]
-    assert row["estimate_some"] == pytest.approx(row["estimate_all"], abs=4 * row["se_some"])
-    assert row["estimate_all"] > 20 * row["se_all"]
+def test_order_of_columns_and_groups_changes_nothing() -> None:
+    data = mixed()
+    turned = data[["d", "c", "site", "y", "x"]].assign(
+        site=data["site"].map({"s": "v", "t": "u"})  # the first group is now the last
+    )
+    here, there = (side(mg.compare(each, "site", **GIVEN)).sort_index() for each in (data, turned))
+    for name in ("statistic", "p", "difference"):
+        np.testing.assert_allclose(there[name], here[name], rtol=1e-4, atol=1e-8)
+    np.testing.assert_allclose(there["probability_differs"], here["probability_differs"], atol=1e-3)
+    np.testing.assert_allclose(there["estimate_v"].abs(), here["estimate_s"].abs(), atol=1e-5)
+
+
+def test_paired_rows_have_the_variance_of_their_differences() -> None:
+    """Persons are measured twice: two numbers whose correlation differs a little.
+
+    The partial correlation of two numbers is their correlation r; its error is the mean of
+    x y - r (x^2 + y^2) / 2 over rows, standardised, and that of the difference the mean over
+    persons of differences of these.
+    """
+    rng = np.random.default_rng(2)
+    n, covariance = 4000, np.array([[1, 0.5, 0.8, 0.4], [0.5, 1, 0.4, 0.8]])
+    covariance = np.vstack([covariance, covariance[:, [2, 3, 0, 1]]])
+    rows = rng.multivariate_normal(np.zeros(4), covariance, n)
+    table = pd.DataFrame(np.vstack([rows[:, :2], rows[:, 2:]]), columns=["x", "y"])
+    table = table.assign(wave=np.repeat(["one", "two"], n), person=np.tile(np.arange(n), 2))
+    row = mg.compare(table, "wave", paired="person", **GIVEN).edges().iloc[0]
+    alone = mg.compare(table.drop(columns="person"), "wave", **GIVEN).edges().iloc[0]
+    influence, r = [], []
+    for wave in (rows[:, :2], rows[:, 2:]):
+        x, y = ((wave - wave.mean(axis=0)) / wave.std(axis=0)).T
+        r.append((x * y).mean())
+        influence.append(x * y - r[-1] * (x**2 + y**2) / 2)
+    expected = (r[0] - r[1]) ** 2 / ((influence[0] - influence[1]).var() / n)
+    assert row["statistic"] == pytest.approx(expected, rel=0.15)  # covariances are drawn
+    assert row["statistic"] > 1.2 * alone["statistic"]
+    assert row["se_one"] == pytest.approx(alone["se_one"], rel=0.01)
+
+
+def test_clusters_of_repeated_rows_are_the_rows() -> None:
+    data = mixed(150)
+    twice = data.loc[data.index.repeat(2)].assign(unit=np.repeat(np.arange(len(data)), 2))
+    once = mg.compare(data, "site", **GIVEN)
+    again = mg.compare(twice, "site", cluster="unit", **GIVEN)
+    np.testing.assert_array_equal(once.tested.graphs, again.tested.graphs)
+    here, there = side(once).sort_index(), side(again).sort_index()
+    single = here["se_s"].notna()
+    np.testing.assert_allclose(there["se_s"][single], here["se_s"][single], rtol=0.05)
+
+
+def test_shuffles_agree_with_tests_of_differences() -> None:
+    """P-values of single pairs of equal groups, on the same 12 tables, have a high correlation."""
+    p = []
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        table = pd.DataFrame(
+            rng.normal(size=(160, 3)) + rng.normal(size=(160, 1)), columns=list("xyz")
+        )
+        site = np.repeat(["a", "b"], 80)
+        given = {"lam": 0.01, "random_state": 0, "n_jobs": 1}
+        tested = side(mg.compare(table, site, test="differences", **given))["p"].sort_index()
+        shuffled = side(mg.compare(table, site, n_perm=99, **given))["p"].sort_index()
+        p.append(np.array([tested, shuffled]))
+    both = np.hstack(p)
+    assert np.corrcoef(both)[0, 1] > 0.7
+    assert abs(both[0].mean() - both[1].mean()) < 0.1
+
+
+@pytest.mark.statistical
+def test_equal_groups_are_seldom_told_apart() -> None:
+    """40 tables of 2 x 120 rows: of 240 pairs 12 +- 3.4 are expected to have p < 0.05.
+
+    24 or more have probability 0.001.  Of whole graphs 2 are expected, and more than 7 have
+    probability 0.001.  With six pairs a table has a false verdict in up to a third of the cases.
+    """
+    pairs, whole, verdicts = 0, 0, 0
+    for seed in range(40):
+        rng = np.random.default_rng([seed, 5])
+        data = mixed(120, seed)
+        y = rng.normal(size=len(data)) + 0.6 * data["x"]
+        c = np.where(y + rng.normal(size=len(data)) > 0, "1", "0")
+        found = mg.compare(data.assign(y=y, c=c), "site", **(GIVEN | {"lam": 0.5}))
+        pairs += int((found.edges()["p"] < 0.05).sum())
+        whole += int(found.p < 0.05)
+        verdicts += int(found.edges()["differs"].sum())
+    assert pairs < 24
+    assert whole <= 7
+    assert verdicts <= 20
 
 
 @pytest.mark.filterwarnings("ignore:sample_weight sums to:mixedgm.TableWarning")
@@ -208,11 +322,12 @@ def test_the_same_seed_gives_the_same_result_on_any_number_of_cores() -> None:
 @pytest.mark.parametrize(
     ("n", "options", "test", "why"),
     [
-        (300, {}, "differences", "at least 10 rows for each of the 4 predictors"),
-        (35, {}, "permutation", "35 rows, fewer than 10 for each of the 4 predictors"),
+        (300, {}, "differences", "every group has at least 60 rows"),
+        (35, {}, "permutation", "35 rows, fewer than 60"),
         (20, {}, "permutation", "20 rows, and estimates without shrinkage need at least 30"),
         (300, {"n_perm": 1}, "permutation", "n_perm was given"),
-        (40, {"blocks": np.arange(80) // 2}, "permutation", "rows of a block belong together"),
+        (300, {"paired": np.arange(600) // 2}, "differences", "every group has at least 60"),
+        (100, {"paired": np.arange(200) // 8}, "permutation", "25 independent units"),
         (300, {"test": "permutation", "n_perm": 1}, "permutation", "it was asked for"),
     ],
 )
@@ -238,18 +353,40 @@ def test_a_level_that_a_group_lacks_is_in_the_way() -> None:
         mg.compare(mixed(), "site", test="differences", n_perm=9, **GIVEN)
 
 
-def test_few_rows_hold_the_edges_that_pass() -> None:
-    found = mg.compare(mixed(35), "site", test="differences", **GIVEN)
-    assert found.tested is not None
-    assert not found.tested.free
-    assert "edges that pass a test in some group" in found.summary().replace("\n    ", " ")
-    assert side(found)["p"].idxmin() == "xy"
+def test_edges_of_all_graphs_are_held_in_all_groups() -> None:
+    found = mg.compare(mixed(100), "site", **GIVEN)
+    named = found.edges().set_index(["source", "target"])
+    assert named.loc[("x", "y"), "present_in"] == "s"
+    count = int(found.tested.graphs.any(axis=0).sum())
+    assert count == (named["present_in"] != "").sum()
+    assert f"given the {count} edges found in some group" in " ".join(found.summary().split())
+
+
+def test_cells_without_rows_are_named() -> None:
+    data = mixed()
+    rng = np.random.default_rng(0)
+    data["e"] = np.where(data["d"] == "r", "no", np.where(rng.random(len(data)) < 0.5, "no", "yes"))
+    found = mg.compare(data, "site", **GIVEN)
+    untested = found.untested()
+    assert untested[["source", "target"]].to_numpy().tolist() == [["d", "e"]]
+    row = side(found).loc["de"]
+    assert np.isnan(row["p"])
+    assert np.isnan(row["probability_differs"])
+    assert not row["differs"]
+    assert "not tested" in found.summary()
 
 
 def test_text_and_picture() -> None:
     found = mg.compare(mixed(), "site", **GIVEN)
-    assert repr(found) == "<GroupComparison: 2 groups, tests of differences, common penalty>"
-    for word in ("tested by differences", "estimate_s", "Pairs, the most different first", "p_max"):
+    assert repr(found) == "<GroupComparison: 2 groups, tests of differences>"
+    for word in (
+        "tested by differences",
+        "estimate_s",
+        "Pairs, the most different first",
+        "p_max",
+        "are stronger in t",
+        "The graphs differ",
+    ):
         assert word in str(found)
     ax = found.plot_differences()
     assert len(ax.get_yticks()) == 6

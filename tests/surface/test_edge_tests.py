@@ -100,7 +100,9 @@ def test_the_strength_of_two_numbers_has_fishers_interval():
         low, high = np.tanh(middle - 1.96 / np.sqrt(n - 4)), np.tanh(middle + 1.96 / np.sqrt(n - 4))
         # The variance is that of redrawn rows: 5 % of a standard error is four times its error.
         assert row.upper == pytest.approx(high, abs=0.1 / np.sqrt(n))
-        assert row.lower == pytest.approx(max(low, 0.0) if row.p_free < 0.05 else 0.0, abs=0.1 / n**0.5)
+        assert row.lower == pytest.approx(
+            max(low, 0.0) if row.p_free < 0.05 else 0.0, abs=0.1 / n**0.5
+        )
 
 
 def test_bayes_factors_and_verdicts_follow_their_definitions(tests):

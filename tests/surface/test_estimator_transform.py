@@ -31,9 +31,9 @@ def test_a_monotone_change_of_a_column_changes_nothing(table, skewed):
 
 
 def test_without_it_the_change_is_seen(table, skewed):
-    one = mg.MixedGraphicalModel(lam=0.1).fit(table)
+    one = mg.MixedGraphicalModel(lam=0.1, transforms=None).fit(table)
     with pytest.warns(mg.TableWarning, match=r"'height' \(skewness 1\d"):
-        two = mg.MixedGraphicalModel(lam=0.1).fit(skewed)
+        two = mg.MixedGraphicalModel(lam=0.1, transforms=None).fit(skewed)
     assert one.objective_ != pytest.approx(two.objective_, rel=1e-3)
 
 
@@ -64,7 +64,8 @@ def test_predictions_are_in_the_columns_own_units(table, skewed):
 
 
 def test_one_column_can_be_chosen(skewed):
-    model = mg.MixedGraphicalModel(lam=0.1, transforms={"height": "nonparanormal"}).fit(skewed)
+    chosen = {"height": "nonparanormal", "weight": None}
+    model = mg.MixedGraphicalModel(lam=0.1, transforms=chosen).fit(skewed)
     by_name = {column.name: column for column in model.schema_.columns}
     assert by_name["height"].transform is not None
     assert by_name["weight"].transform is None
@@ -106,3 +107,81 @@ def test_weights_are_frequencies_in_the_ranks(skewed):
     repeated = skewed.loc[skewed.index.repeat(weights)]
     two = mg.MixedGraphicalModel(**options).fit(repeated)
     assert_same_params(one.params_, two.params_, atol=1e-6)
+
+
+# -- by default ------------------------------------------------------------------------------------
+
+
+def transformed(model):
+    return [column.name for column in model.schema_.columns if column.transform is not None]
+
+
+def test_by_default_the_values_decide(table, skewed):
+    assert transformed(mg.MixedGraphicalModel(lam=0.1).fit(table)) == []
+    model = mg.MixedGraphicalModel(lam=0.1).fit(skewed)
+    by_name = mg.MixedGraphicalModel(
+        lam=0.1, transforms={"height": "nonparanormal", "weight": "nonparanormal"}
+    ).fit(skewed)
+    assert transformed(model) == ["height", "weight"]
+    assert_same_params(model.params_, by_name.params_, atol=0)
+    assert model.predict(skewed).equals(by_name.predict(skewed))
+
+
+def test_columns_that_a_mapping_does_not_name_are_decided_by_their_values(skewed):
+    model = mg.MixedGraphicalModel(lam=0.1, transforms={"height": None}).fit(skewed)
+    assert transformed(model) == ["weight"]
+    model = mg.MixedGraphicalModel(lam=0.1, transforms={"height": "auto"}).fit(skewed)
+    assert transformed(model) == ["height", "weight"]
+
+
+def test_without_transforms_the_numbers_are_those_of_the_table(skewed):
+    with pytest.warns(mg.TableWarning, match="skewness"):
+        model = mg.MixedGraphicalModel(lam=0.1, tol=1e-9, transforms=None).fit(skewed)
+    assert transformed(model) == []
+    each = dict.fromkeys(skewed)
+    by_name = mg.MixedGraphicalModel(lam=0.1, tol=1e-9, transforms=each).fit(skewed)
+    assert_same_params(model.params_, by_name.params_, atol=0)
+    # Another unit is another coefficient, which ranks would not show.
+    larger = skewed.assign(weight=skewed["weight"] * 8.0)
+    model_of_larger = mg.MixedGraphicalModel(lam=0.1, tol=1e-9, transforms=each).fit(larger)
+    ratio = model.params_.precision[1, 1] / model_of_larger.params_.precision[1, 1]
+    assert ratio == pytest.approx(64.0, rel=1e-6)
+
+
+def test_what_comes_back_is_in_units_of_the_data(skewed):
+    model = mg.MixedGraphicalModel(lam=0.05).fit(skewed)
+    low, high = skewed["height"].min(), skewed["height"].max()
+    for values in (
+        model.predict(skewed)["height"],
+        model.sample(200, random_state=0)["height"],
+        model.conditional("height", given={"smoker": True}).frame()["height_centre"],
+    ):
+        assert ((values >= low) & (values <= high)).all()
+    # Half of the draws lie below the median of the table, up to 4 standard errors of 200.
+    drawn = model.sample(200, random_state=1)["height"]
+    assert abs((drawn < skewed["height"].median()).mean() - 0.5) < 4 * np.sqrt(0.5 / 200)
+
+
+def test_the_choice_is_shown_and_stored(skewed, tmp_path):
+    model = mg.MixedGraphicalModel(lam=0.1).fit(skewed)
+    assert "nonparanormal" in str(model.schema_)
+    assert "transformed  height, weight (normal scores of ranks)" in str(model.summary())
+    model.save(tmp_path / "skewed.mgm")
+    twin = mg.load(tmp_path / "skewed.mgm")
+    assert twin.get_params()["transforms"] == "auto"
+    assert twin.schema_ == model.schema_
+    assert twin.predict(skewed).equals(model.predict(skewed))
+    page = tmp_path / "report.html"
+    model.report(page, skewed, check=False)
+    text = page.read_text(encoding="utf-8")
+    assert "Normal scores of ranks (nonparanormal) were used for height, weight because" in text
+
+
+def test_resamples_keep_the_choice_of_the_whole_table(skewed):
+    model = mg.MixedGraphicalModel(lam=0.1).fit(skewed)
+    boot = mg.bootstrap(model, skewed, n_boot=3, random_state=0, n_jobs=1)
+    assert boot.n_boot == 3
+    fitted = mg.MixedGraphicalModel(lam=0.1, missing="model").fit(
+        skewed.mask(np.random.default_rng(0).random(skewed.shape) < 0.05)
+    )
+    assert transformed(fitted) == ["height", "weight"]

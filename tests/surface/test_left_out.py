@@ -136,6 +136,10 @@ def test_the_command_line_writes_transforms_as_options(tmp_path, capsys, monkeyp
     table.to_csv("skewed.csv", index=False)
     assert main(["check", "skewed.csv"]) == 0
     shown = capsys.readouterr().out
+    assert "note: 2 columns are far from normal, so normal scores of their ranks" in shown
+    assert "--transform wage=none,rent=none keeps the numbers" in shown
+    assert main(["check", "skewed.csv", "--transform", "none"]) == 0
+    shown = capsys.readouterr().out
     assert "note: 2 columns are skewed, not normal: 'rent' (skewness" in shown
     option = "--transform wage=nonparanormal,rent=nonparanormal"
     assert option in shown

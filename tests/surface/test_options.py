@@ -235,8 +235,16 @@ TABLE_OPTIONS = [
     ),
     ("types", "count", "types must be a dictionary by column, a schema, a list of 5 kinds, or"),
     ("types", ["continuous"], "types must be .* a list of 5 kinds, or .* Got 1 entries instead"),
-    ("transforms", "log", "transforms must be 'nonparanormal', None, or a dictionary by column"),
-    ("transforms", {"height": "log"}, r"transforms\['height'\] must be 'nonparanormal' or None"),
+    (
+        "transforms",
+        "log",
+        "transforms must be 'auto', 'nonparanormal', None, or a dictionary by column",
+    ),
+    (
+        "transforms",
+        {"height": "log"},
+        r"transforms\['height'\] must be 'auto', 'nonparanormal' or None",
+    ),
     ("transforms", {"hight": "nonparanormal"}, "transforms names 'hight', which is not a column"),
 ]
 

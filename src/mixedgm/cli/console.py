@@ -25,9 +25,9 @@ _TYPES = re.compile(rf"types=\{{({_TYPE}(?:, {_TYPE})*)\}}")
 _DECLARED = re.compile(r'types=\{"((?:[^"\\]|\\.)*)": mg\.(Ordinal|Count)\((\w+)=(.*?)\)\}')
 _ALL_TYPES = re.compile(r'types="(\w+)"')
 _LEAVE_OUT = re.compile(r"leave columns? ('[^']*'(?:, '[^']*')*) out")
-_TRANSFORM = re.compile(r'transforms=(\{".*?"nonparanormal"\}|"nonparanormal")')
+_SCORES = r'("(?:[^"\\]|\\.)*"): ("nonparanormal"|None)'
+_TRANSFORM = re.compile(rf'transforms=(\{{{_SCORES}(?:, {_SCORES})*\}}|"nonparanormal"|None)')
 _TO_NUMBERS = re.compile(r"table(?:\[.*?\])? = .*? (?=turns it into numbers)")
-_KEY = r'("(?:[^"\\]|\\.)*"): "nonparanormal"'
 _VALUES = re.compile(r"\bgiven=\{(.*?)\}|\buse model\.at\(\{(.*?)\}\)")
 _NAMED_VALUE = re.compile(r"('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"): \.\.\.")
 _NAME = r'"((?:[^"\\]|\\.)*)"'
@@ -178,12 +178,19 @@ class Console:
 
 
 def _listed(names: str) -> str:
-    """Return quoted names, or a dictionary by name, as a list with commas."""
-    if names.startswith("{"):
-        keys = re.findall(_KEY, names)
-        return ",".join(f"{list_item(json.loads(key))}=nonparanormal" for key in keys)
-    items = re.findall(r"'([^']*)'", names) or [names.strip('"')]
-    return ",".join(list_item(item) for item in items)
+    """Return quoted names as a list with commas."""
+    return ",".join(list_item(item) for item in re.findall(r"'([^']*)'", names))
+
+
+def _scores(transforms: str) -> str:
+    """Return a transform, or a dictionary of them by name, as HOW or as NAME=HOW,...."""
+    by_name = re.findall(_SCORES, transforms)
+    each = (f"{list_item(json.loads(name))}={_word(how)}" for name, how in by_name)
+    return ",".join(each) or _word(transforms)
+
+
+def _word(transform: str) -> str:
+    return transform.strip('"').lower()
 
 
 def _values(named: str) -> str:
@@ -232,6 +239,8 @@ def in_options(text: str) -> str:
     'To fix: --levels pain=mild,severe'
     >>> in_options('To fix: missing="drop" drops the row')
     'To fix: --missing drop drops the row'
+    >>> in_options('To do: transforms={"wage": None, "rent": None} keeps the numbers')
+    'To do: --transform wage=none,rent=none keeps the numbers'
     >>> in_options("To fix: leave columns 'alley', 'pool' out")
     'To fix: --drop alley,pool'
     >>> in_options('To do: fit with require=[("age", "height")]')
@@ -259,7 +268,7 @@ def in_options(text: str) -> str:
     text = _ZEROS.sub("0 in the empty fields of the file ", text)
     text = _OTHER_ROWS.sub("rows alone", text)
     text = _LEAVE_OUT.sub(lambda match: f"--drop {shlex.quote(_listed(match[1]))}", text)
-    text = _TRANSFORM.sub(lambda match: f"--transform {shlex.quote(_listed(match[1]))}", text)
+    text = _TRANSFORM.sub(lambda match: f"--transform {shlex.quote(_scores(match[1]))}", text)
     text = _TO_NUMBERS.sub("an empty field in the file in place of each word ", text)
     text = _WEIGHTS.sub("--weights-column ", text)
     text = _CHOICES.sub(r"--\1 \2", text)

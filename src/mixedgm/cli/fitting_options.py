@@ -36,7 +36,7 @@ __all__ = [
     "without_column",
 ]
 
-_TRANSFORMS = ("nonparanormal", "nonparanormal-extrapolated")
+_TRANSFORMS = ("auto", "nonparanormal", "nonparanormal-extrapolated", "none")
 _OPTION_OF = {
     "levels": "--levels",
     "scores": "--level-scores",
@@ -91,10 +91,10 @@ def add_columns(parser: ArgumentParser) -> None:
         group,
         "--transform",
         "HOW",
-        "'nonparanormal' makes all continuous columns normal by rank, "
-        "NAME=nonparanormal,... only these: for skewed columns; values that are drawn or imputed "
-        "stay within the range of the data, unless it is 'nonparanormal-extrapolated'; NAME=none "
-        "silences the warning about a column",
+        "'auto' (default) replaces continuous columns that are far from normal by normal scores of "
+        "their ranks, 'nonparanormal' all of them, 'none' none; NAME=nonparanormal,NAME=none,... "
+        "decides about these columns; values that are drawn or imputed stay within the range of "
+        "the data, unless it is 'nonparanormal-extrapolated'",
     )
     text = (
         "what to do about missing values: stop (default), drop the rows that have some, or model "
@@ -268,11 +268,13 @@ def without_column(frame: Frame, name: str, option: str) -> tuple[Frame, Any]:
 
 def column_options(args: Namespace) -> dict[str, Any]:
     """Return `types`, `transforms` and `missing` as the library takes them."""
-    transform: Any = next(iter(listed(args.transform)), None)
-    if transform not in _TRANSFORMS or len(listed(args.transform)) > 1:
+    transforms: Any = next(iter(listed(args.transform)), "auto")
+    if transforms not in _TRANSFORMS or len(listed(args.transform)) > 1:
         wanted = "--transform takes NAME=nonparanormal."
         by_name = cut_items(args.transform, "=", wanted, last=True)
-        transform = {name: None if how == "none" else how for name, how in by_name}
+        transforms = {name: None if how == "none" else how for name, how in by_name}
+    elif transforms == "none":
+        transforms = None
     from mixedgm.table.check import KINDS_OF_FEW_VALUES
 
     kinds = listed(args.types)
@@ -283,7 +285,7 @@ def column_options(args: Namespace) -> dict[str, Any]:
         raise ParameterError(
             f"--types {types} {wanted}; name the columns: --types NAME={types},..."
         )
-    return {"types": types, "transforms": transform or None, "missing": args.missing}
+    return {"types": types, "transforms": transforms, "missing": args.missing}
 
 
 def refuse_column_options(args: Namespace) -> None:

@@ -26,9 +26,11 @@ def compare(
     select: Any = "local-fdr",
     test: str = "auto",
     penalty: str = "common",
-    blocks: Any = None,
+    paired: Any = None,
+    cluster: Any = None,
     n_perm: int | None = None,
     alpha: float = 0.05,
+    limit: float = 0.45,
     sample_weight: ArrayLike | None = None,
     n_jobs: int | None = None,
     random_state: RandomState = None,
@@ -50,23 +52,32 @@ def compare(
     select : str or object
         How the penalty is chosen where `lam` is not given, as for `MixedGraphicalModel`.
     test : {"auto", "differences", "permutation"}
-        How groups are compared.  "differences" estimates every pair in every group without
-        shrinkage and tests the differences; "permutation" shuffles the labels and fits all graphs
-        again.  Both let groups have other means, variances and shares.  "auto" tests differences
-        where every group has at least ten rows for each predictor of a column and every level of
-        every column, and rows are independent (no `blocks`); elsewhere, and where `n_perm` or
-        `checkpoint` is given, labels are shuffled.  The result says which and why.
+        How groups are compared.  "differences" finds a graph in every group, estimates every pair
+        without shrinkage given the edges of all these graphs, and tests the differences;
+        "permutation" shuffles the labels and fits all graphs again.  Groups may differ in means,
+        variances and shares.  "auto" tests differences where every group has at least 60 rows and
+        every level of every column; elsewhere, and where `n_perm` or `checkpoint` is given, labels
+        are shuffled.  The result says which and why.
     penalty : {"common", "own"}
-        One penalty for all groups, chosen on the whole table, in which the groups' own means,
-        variances and shares are taken out and which counts as much as a mean group.  Or chosen in
-        every group for itself, and again after every shuffle of the labels, which takes long.
-    blocks : str or array (n,), optional
-        Labels are shuffled within blocks of rows only.  A column of `X` is then not part of
-        the graphs.
+        For permutations.  One penalty for all groups, chosen on the whole table, in which the
+        groups' own means, variances and shares are taken out and which counts as much as a mean
+        group.  Or chosen in every group for itself, and again after every shuffle of the labels,
+        which takes long.
+    paired : str or array (n,), optional
+        The unit of every row, such as a person, where units are measured in several groups.
+        Estimates of groups then depend on each other, which tests of differences take into
+        account; labels are shuffled within units only.  A column of `X` is not part of the graphs.
+    cluster : str or array (n,), optional
+        Rows that belong together, such as households, within groups or across them, for tests of
+        differences.  Weights then count as those of a survey's design.  A column of `X` is not part
+        of the graphs.
     n_perm : int, optional
         How often labels are shuffled; 500 by default, 0 for graphs without tests.
     alpha : float
-        Level of the column `significant`.
+        Level of the test of whole graphs and, one minus it, of intervals; in permutations a pair
+        differs if `p_max` is at most this.
+    limit : float
+        In tests of differences a pair differs if the probability that it does not is at most this.
     sample_weight : array (n,) or str, optional
         Frequencies of the rows, or the name of their column.  Whole numbers count identical rows,
         which change groups one by one; otherwise a row changes its group with its weight.
@@ -74,7 +85,7 @@ def compare(
         Processes: all cores by default, or as `joblib.parallel_config` says.  It never changes a
         result.
     random_state : int, Generator, RandomState or None
-        The same seed gives the same shuffles.
+        The same seed gives the same shuffles and the same p-values.
     checkpoint : path of a folder, optional
         Finished permutations are kept there.  The same call with the same folder continues
         where it stopped, however it was ended.
@@ -92,13 +103,15 @@ def compare(
     -----
     Differences are tested by W = d'(V1 + V2)^-1 d with Godambe's covariances of the estimates of
     two groups, and alike for more of them; a pair with many parameters also along the order of its
-    levels.  Tests of whole graphs draw errors of all pairs together, by random multipliers of the
-    rows.  Edges are the same where the coefficients are, in the data's own units: a group may have
-    another variance, but measure a column in the same units.
+    levels.  Numbers are measured by their residual standard deviation in their group, so the
+    estimate of two numbers is their partial correlation.  Tests of whole graphs draw errors of all
+    pairs together, by random multipliers of the rows.  The probability that a pair differs comes
+    from the patterns of all pairs: no edge, the same edge in all groups, an edge in some groups
+    only, edges of different sizes (Efron and others 2001).
 
     Before a permutation, continuous columns are moved, and rows weighted by exponentials of their
-    own terms, such that all groups have equal means, variances and shares: that changes no edge.
-    A p-value is (1 + number of shuffles at least as extreme) / (1 + number of shuffles).
+    own terms, such that all groups have equal means, variances and shares: that changes no
+    coefficient.  A p-value is (1 + number of shuffles at least as extreme) / (1 + shuffles).
 
     Examples
     --------
@@ -110,17 +123,30 @@ def compare(
     >>> table = pd.DataFrame({"x": x, "y": y, "z": z, "site": site})
     >>> comparison = mg.compare(table, "site", lam=0.1, random_state=0)
     >>> comparison
-    <GroupComparison: 2 groups, tests of differences, common penalty>
+    <GroupComparison: 2 groups, tests of differences>
     >>> edge = comparison.edges().iloc[0]
-    >>> edge["source"], edge["target"], bool(edge["p_max"] < 0.001)
+    >>> edge["source"], edge["target"], bool(edge["differs"])
     ('x', 'y', True)
+    >>> print(comparison.sentence)
+    ...
     >>> mg.compare(table, "site", lam=0.1, n_perm=49, random_state=0)
     <GroupComparison: 2 groups, 49 permutations, common penalty>
     """
     from mixedgm.studies.compare import Request, compare_groups
 
     request = Request(
-        groups, blocks, test, penalty, n_perm, alpha, n_jobs, random_state, checkpoint, verbose
+        groups,
+        paired=paired,
+        cluster=cluster,
+        test=test,
+        penalty=penalty,
+        n_perm=n_perm,
+        alpha=alpha,
+        limit=limit,
+        n_jobs=n_jobs,
+        random_state=random_state,
+        checkpoint=checkpoint,
+        verbose=verbose,
     )
     chosen = Options(lam=lam, select=select, random_state=random_state, **options)
     comparison = compare_groups(X, chosen, request, sample_weight)

@@ -87,10 +87,13 @@ class MixedGraphicalModel(
         ``types="ordinal"`` ("categorical", "continuous") is for all numbers with 3 to 10 distinct
         values.  The schema of a whole table, ``mixedgm.check_table(table).schema``, gives every
         fold of a cross-validation the kinds and levels of that table.
-    transforms : "nonparanormal" or mapping, optional
-        Rank-based Gaussianising of all or some continuous columns.  Values that are predicted,
-        drawn or imputed stay within the range of the data;
-        with "nonparanormal-extrapolated" they may lie beyond.
+    transforms : "auto", "nonparanormal", mapping or None
+        Which continuous columns are replaced by normal scores of their ranks.  "auto" decides by
+        the values of each column: those with plainly skewed, heavy-tailed or bounded values are
+        replaced, unless other columns explain the shape; covariates and tables in parts are not.
+        "nonparanormal" is for all columns, None for none.  A mapping decides by name; columns that
+        it does not name are "auto".  Values that are predicted, drawn or imputed stay within the
+        range of the data; with "nonparanormal-extrapolated" they may lie beyond.
     missing : {"error", "drop", "model"}
         What to do about missing cells: refuse them; drop the rows that have some; or model them.
         "model" uses every row: the estimate is that whose gradient vanishes on average over what
@@ -176,7 +179,7 @@ class MixedGraphicalModel(
         moderators: Sequence[str] | None = None,
         rule: str = "and",
         types: Any = None,
-        transforms: Any = None,
+        transforms: Any = "auto",
         missing: str = "error",
         refit: bool | str = "auto",
         solver: Any = "auto",

@@ -161,7 +161,7 @@ def _findings(frame: Any, settings: Mapping[str, Any], sample_weight: Any) -> tu
 
     covariates = [*(settings.get("covariates") or ()), *(settings.get("moderators") or ())]
     known = ("types", "transforms", "missing", "forbid")
-    options = {name: settings[name] for name in known if settings.get(name) is not None}
+    options = {name: settings[name] for name in known if name in settings}
     try:
         return check_table(
             frame, covariates=covariates or None, sample_weight=sample_weight, **options

@@ -127,10 +127,11 @@ def _roles(material: Material) -> Iterator[str]:
     if summary.moderators:
         named = few(summary.moderators, 8, lambda name: shown(name, 40))
         yield f"Edges were allowed to vary with {named}."
-    changed = [column.name for column in schema.columns if column.transform is not None]
-    if changed:
-        named = few(changed, 8, lambda name: shown(name, 40))
-        yield f"Normal scores of ranks (nonparanormal) were used for {named}."
+    if summary.transformed:
+        named = few(summary.transformed, 8, lambda name: shown(name, 40))
+        why = " because of how their values are distributed"
+        why = why if material.settings.get("transforms") == "auto" else ""
+        yield f"Normal scores of ranks (nonparanormal) were used for {named}{why}."
     if schema.left_out:
         named = few([column.name for column in schema.left_out], 5, lambda name: shown(name, 40))
         yield f"Left out: {named}."
@@ -179,12 +180,7 @@ def _studies(material: Material) -> Iterator[str]:
         )
     if studies.comparison is not None:
         groups = len(studies.comparison.groups)
-        how = (
-            "by tests of differences"
-            if studies.comparison.tested is not None
-            else (f"by {number_of(studies.comparison.n_done, 'permutation')}")
-        )
-        yield f"{groups} groups were compared {how}."
+        yield f"{groups} groups were compared by {studies.comparison.method}."
     if check is not None:
         n_all = len(check.node_checks) + len(check.pair_checks)
         yield (

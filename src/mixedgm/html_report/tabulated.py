@@ -75,6 +75,8 @@ _FIELDS = {
     "between": _Field("between"),
     "p_max": _Field("p (all pairs)", "adjusted for all pairs"),
     "significant": _Field("significant"),
+    "probability_differs": _Field("probability", "that the pair differs between groups"),
+    "differs": _Field("differs"),
     "group": _Field("group"),
     "n_rows": _Field("rows"),
     "n_edges": _Field("edges"),
@@ -209,9 +211,10 @@ def _bootstrap(material: Material, bootstrap: Bootstrap) -> list[Json]:
 
 
 def _groups(material: Material, comparison: GroupComparison) -> list[Json]:
-    note = "; ".join(comparison.notes) + "."
+    note = f"{comparison.sentence} " + "; ".join(comparison.notes) + "."
     columns = plain_columns(comparison.edges())
-    names = [name for name in columns if not name.startswith("sign_") and name != "kind"]
+    plain = ("sign_", "se_")
+    names = [name for name in columns if not name.startswith(plain) and name != "kind"]
     hidden = ("statistic", "df", "p_holm", "p_bh")
     pairs = {name: columns[name] for name in names if name not in hidden}
     return [

@@ -241,5 +241,5 @@ def _kind_assumptions(schema: Schema) -> list[str]:
     changed = [column.name for column in schema.columns if column.transform is not None]
     if changed:
         named = few(changed, 5, lambda name: shown(name, 40))
-        lines.append(f"Normal by ranks (nonparanormal), not as they are: {named}.")
+        lines.append(f"Replaced by normal scores of their ranks (nonparanormal): {named}.")
     return lines

@@ -1,14 +1,14 @@
 """Estimates of all pairs in several groups of rows -> tests of whether each pair differs.
 
 With the differences D of all groups from the first one and their covariance S, the statistic is
-W = D'S^-1 D, which for two groups is d'(V1 + V2)^-1 d.  A pair of many parameters is also tested
-along the order of its levels, and both p-values are combined as in `statistics`.
+W = D'S^-1 D, which for two independent groups is d'(V1 + V2)^-1 d.  A pair of many parameters is
+also tested along the order of its levels, and both p-values are combined as in `statistics`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -26,6 +26,9 @@ class Differences:
     estimates: tuple[PairEstimates, ...]
     full: Nodes
     """With all their levels."""
+    errors: Sequence[Floats] | None = None
+    """(draws, edge parameters) of every group, drawn together, where groups depend on each other;
+    covariances between groups come from them."""
 
     @property
     def layout(self) -> Layout:
@@ -46,16 +49,37 @@ class Differences:
         then.
         """
         directions, n_others = ordered_directions(self.layout, self.full), len(self.estimates) - 1
+        contrast = np.hstack([-np.ones((n_others, 1)), np.eye(n_others)])
         out = []
+        for pairs, at, covariance in self._joint:
+            m, k = at.shape
+            apart = np.kron(contrast, np.eye(k))
+            root = np.linalg.cholesky(apart @ covariance @ apart.T)
+            whiten: Floats = np.asarray(np.linalg.inv(root), dtype=np.float64)
+            along = np.kron(np.eye(n_others), directions[at][:, :, None])
+            basis: Floats = np.linalg.qr(whiten @ along.reshape(m, n_others * k, n_others))[0]
+            out.append((pairs, at, whiten, basis))
+        return out
+
+    @cached_property
+    def _joint(self) -> list[tuple[Ints, Ints, Floats]]:
+        """Pairs of one size k together.
+
+        Which pairs; (m, k) where their parameters are; (m, groups k, groups k) the covariance of
+        the estimates of all groups.
+        """
+        n_groups, out = len(self.estimates), []
         for (pairs, at), covariances in self._by_size():
             m, k = at.shape
-            joint = np.tile(covariances[0], (1, n_others, n_others))
-            for g, matrix in enumerate(covariances[1:]):
-                joint[:, g * k : (g + 1) * k, g * k : (g + 1) * k] += matrix
-            whiten = np.linalg.inv(np.linalg.cholesky(joint))
-            along = np.kron(np.eye(n_others), directions[at][:, :, None])
-            basis, _ = np.linalg.qr(whiten @ along.reshape(m, n_others * k, n_others))
-            out.append((pairs, at, whiten, basis))
+            joint = np.zeros((m, n_groups, k, n_groups, k))
+            for g, matrix in enumerate(covariances):
+                joint[:, g, :, g] = matrix
+                for h in range(g if self.errors is not None else 0):
+                    assert self.errors is not None
+                    between = [each[:, at] for each in (self.errors[g], self.errors[h])]
+                    joint[:, g, :, h] = np.einsum("dma,dmb->mab", *between) / len(between[0])
+                    joint[:, h, :, g] = joint[:, g, :, h].transpose(0, 2, 1)
+            out.append((pairs, at, joint.reshape(m, n_groups * k, n_groups * k)))
         return out
 
     def _by_size(self) -> Iterator[tuple[tuple[Ints, Ints], list[Floats]]]:
@@ -84,22 +108,21 @@ class Differences:
                 log_p[..., pairs] = combined(log_p[..., pairs], by_order, df, along)
         return statistic, log_p
 
-    @cached_property
-    def mean(self) -> PairEstimates:
-        """The mean of the groups, each weighted by its precision.
+    def together(self, groups: Sequence[int]) -> PairEstimates:
+        """Estimates of the parameters that these groups share, if the others have none.
 
-        Its errors are uncorrelated with the differences.
+        Errors of those of all groups are uncorrelated with the differences.
         """
         first = self.estimates[0]
         eta, covariance = np.empty_like(first.eta), np.empty_like(first.covariance)
-        for (pairs, at), covariances in self._by_size():
-            precisions = [np.linalg.inv(matrix) for matrix in covariances]
-            whole = np.linalg.inv(sum(precisions[1:], precisions[0]))
-            sums = [
-                np.einsum("mab,mb->ma", precision, each.eta[at])
-                for precision, each in zip(precisions, self.estimates, strict=True)
-            ]
-            eta[at] = np.einsum("mab,mb->ma", whole, sum(sums[1:], sums[0]))
-            square = first.start[pairs][:, None] + np.arange(at.shape[1] ** 2)
+        here = np.isin(np.arange(len(self.estimates)), groups).astype(np.float64)[:, None]
+        for pairs, at, joint in self._joint:
+            k = at.shape[1]
+            spread = np.kron(here, np.eye(k))
+            solved = np.linalg.solve(joint, spread[None])
+            whole = np.linalg.inv(spread.T @ solved)
+            values = np.hstack([each.eta[at] for each in self.estimates])
+            eta[at] = np.einsum("mab,mcb,mc->ma", whole, solved, values)
+            square = first.start[pairs][:, None] + np.arange(k * k)
             covariance[square] = whole.reshape(len(pairs), -1)
-        return PairEstimates(self.layout, eta, covariance, sum(e.n for e in self.estimates))
+        return replace(first, eta=eta, covariance=covariance, n=sum(e.n for e in self.estimates))

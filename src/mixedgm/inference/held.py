@@ -214,3 +214,16 @@ class Held:
         )
         local = column - self.layout.column_start[node][:, None]
         return np.asarray(start + (predictor * width + local) * length)
+
+
+def by_size(layout: Layout) -> Iterator[tuple[Ints, Ints]]:
+    """Groups of each size, and (m, k) where their parameters stand among edges."""
+    first = layout.starts[:-1] - layout.n_node_terms
+    for k in np.unique(layout.sizes[layout.sizes > 0]).tolist():
+        groups = np.flatnonzero(layout.sizes == k)
+        yield groups, first[groups][:, None] + np.arange(k)
+
+
+def square_starts(layout: Layout) -> Ints:
+    """(n_groups + 1,) where the square matrix of every group begins, one after the other."""
+    return np.concatenate([[0], np.cumsum(layout.sizes**2)]).astype(np.int64)

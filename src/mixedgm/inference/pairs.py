@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import linalg
 
-from mixedgm.inference.held import Batch, Held, PairPart
+from mixedgm.inference.held import Batch, Held, PairPart, by_size, square_starts
 from mixedgm.inference.incomplete import (
     Completions,
     MissingSums,
@@ -27,11 +27,13 @@ from mixedgm.inference.incomplete import (
     spread_out,
 )
 from mixedgm.inference.redrawn_rows import redrawn
+from mixedgm.inference.residual_spread import ResidualSpread
 from mixedgm.inference.row_scores import Scorer
 from mixedgm.inference.row_sums import (
     CurvatureSums,
     EndProducts,
     SquareSums,
+    clustered_drawn_sums,
     clustered_square_sums,
     curvature_sums,
     drawn_sums,
@@ -79,11 +81,11 @@ class PairEstimates:
     @cached_property
     def start(self) -> Ints:
         """Where the matrix of every group begins, and the end."""
-        return _square_starts(self.layout)
+        return square_starts(self.layout)
 
     def by_size(self) -> Iterator[tuple[Ints, Floats, Floats]]:
         """Groups of the same size k together: which, estimates (m, k), covariances (m, k, k)."""
-        for groups, at in _by_size(self.layout):
+        for groups, at in by_size(self.layout):
             k = at.shape[1]
             square = self.start[groups][:, None] + np.arange(k * k)
             yield groups, self.eta[at], self.covariance[square].reshape(-1, k, k)
@@ -95,12 +97,18 @@ class PairEstimates:
         are) as for levels (to first order; Cordeiro and McCullagh 1991).  `left` are 1 - k / n of
         every node; an estimate that two conditionals share has their mean.
         """
-        layout, by_group = self.layout, _mean_left(self.layout, left)
-        eta = self.eta * np.repeat(by_group, layout.sizes)
-        covariance = self.covariance
-        if len(covariance):
-            covariance = covariance * np.repeat(by_group**2, layout.sizes**2)
-        return replace(self, eta=eta, covariance=covariance)
+        return self.rescaled(np.repeat(_mean_left(self.layout, left), self.layout.sizes))
+
+    def rescaled(self, unit: Floats) -> PairEstimates:
+        """Estimates times these numbers (edge parameters,), with their covariances."""
+        if not len(self.covariance):
+            return replace(self, eta=self.eta * unit)
+        covariance = self.covariance.copy()
+        for groups, at in by_size(self.layout):
+            k = at.shape[1]
+            square = unit[at][:, :, None] * unit[at][:, None, :]
+            covariance[self.start[groups][:, None] + np.arange(k * k)] *= square.reshape(-1, k * k)
+        return replace(self, eta=self.eta * unit, covariance=covariance)
 
 
 def estimated_pairs(
@@ -114,6 +122,7 @@ def estimated_pairs(
     errors: bool = True,
     dtype: type[np.floating] = np.float64,
     row: Ints | None = None,
+    by_spread: bool = False,
 ) -> PairEstimates:
     """Estimate all groups given the graph.
 
@@ -140,6 +149,8 @@ def estimated_pairs(
         double.
     row : ndarray of int, optional
         Where the rows complete others that have gaps: which of these each belongs to.
+    by_spread : bool
+        Whether numbers are measured by their residual standard deviations.
     """
     contrasts = Contrasts(smooth.layout)
     reduced, n = contrasts.reduced, rows.total_weight
@@ -160,7 +171,10 @@ def estimated_pairs(
             sums = missing_sums(held, scorer, Completions(rows, row))
             hessian = hessian_of(smooth, theta, graph, stride)
             steps = Steps(held, ends, inverse, gradient, curvature)
-            return _with_gaps(steps, hessian, sums, values, n).less_biased(left)
+            found, followed = _with_gaps(steps, hessian, sums, values, n)
+            if by_spread:
+                found = _in_spreads(found, _spread(held, eta, left), followed)
+            return found.less_biased(left)
         if not errors:
             steps = Steps(held, ends, inverse, gradient, curvature)
             for batch in held.batches():
@@ -181,7 +195,7 @@ def estimated_pairs(
         inside = _inside(held, inverse, squares, least)
         outside = Steps(held, ends, inverse, gradient, curvature).with_errors(squares, least)
         parts = run_all([partial(outside, part) for part in held.parts], rows.n_threads)
-        start, covariance = _square_starts(reduced), np.empty(int((reduced.sizes**2).sum()))
+        start, covariance = square_starts(reduced), np.empty(int((reduced.sizes**2).sum()))
         for groups, estimates, matrices in (*inside, *parts):
             k = matrices.shape[1]
             if estimates is not None:
@@ -189,7 +203,15 @@ def estimated_pairs(
                 values[at[:, None] + np.arange(k)] = estimates
             to = start[groups][:, None] + np.arange(k * k)
             covariance[to] = matrices.reshape(len(groups), -1) / n
-        return PairEstimates(reduced, values, covariance, n).less_biased(left)
+        found = PairEstimates(reduced, values, covariance, n)
+        if by_spread:
+            found = _in_spreads(found, _spread(held, eta, left), squares.followed)
+        return found.less_biased(left)
+
+
+def _spread(held: Held, eta: Floats, left: Floats) -> ResidualSpread:
+    """The residual standard deviations of all numbers at these contrasts."""
+    return ResidualSpread(held, eta[held.layout.diagonal], left)
 
 
 def inverse_curvature(smooth: Smooth, theta: Floats) -> Floats:
@@ -207,22 +229,27 @@ def drawn_errors(
     *,
     n_draws: int,
     rng: np.random.Generator,
+    clusters: Ints | None = None,
     row: Ints | None = None,
 ) -> Floats:
-    """(n_draws, edge parameters) errors such as those of `estimated_pairs`, of all pairs together.
+    """(n_draws, edge parameters) errors of the estimates of all pairs by their residual spreads.
 
     Every row moves the estimates by its influence, here times a standard normal number: a
-    multiplier bootstrap, which has their joint covariance and needs no other fit.
+    multiplier bootstrap, which has their joint covariance and needs no other fit.  Rows of a
+    cluster have the same number; so have clusters with the same label in other tables, where `rng`
+    starts from the same seed.
     """
     contrasts = Contrasts(smooth.layout)
     reduced, n = contrasts.reduced, rows.total_weight
+    eta = contrasts.down(theta)
     stride = max(1, rows.n_rows // MOST_ROWS)
     with single_threaded_blas():  # sums in a fixed order
         held, ends = Held(reduced, graph), EndProducts(reduced)
         inverse = inverse_of(hessian_of(smooth, theta, graph, stride))
-        left = left_by_predictors(reduced, graph, n)
-        scorer = Scorer(smooth.layout, reduced, theta, contrasts.down(theta), left**-0.5)
+        left = left_by_predictors(reduced, graph, _independent(rows, clusters))
+        scorer = Scorer(smooth.layout, reduced, theta, eta, left**-0.5)
         curvature = curvature_sums(held, ends, scorer, rows, stride)
+        values, spread = eta[reduced.edges], _spread(held, eta, left)
         scale = np.repeat(_mean_left(reduced, left), reduced.sizes) / np.sqrt(n)
         if row is not None:
             completions = Completions(rows, row)
@@ -230,21 +257,32 @@ def drawn_errors(
             moved = drawn_means(held, scorer, completions, (n_draws, rng))
             steps = Steps(held, ends, inverse, np.zeros(reduced.n_theta), curvature)
             hessian = hessian_of(smooth, theta, graph, stride)
-            return np.asarray(_errors_with_gaps(steps, hessian, sums, *moved) * scale)
-        of_held, of_edges = drawn_sums(held, ends, scorer, rows, stride, (n_draws, rng))
+            errors, followed = _errors_with_gaps(steps, hessian, sums, *moved)
+            return np.asarray(spread.errors(errors, values, followed) * scale)
+        if clusters is None:
+            of_held, of_edges = drawn_sums(held, ends, scorer, rows, stride, (n_draws, rng))
+        else:
+            drawn = n_draws, int(rng.integers(2**63))
+            of_held, of_edges = clustered_drawn_sums(held, scorer, rows, clusters, drawn)
         followed, errors = of_held @ inverse, np.empty_like(of_edges)
         inside = spans(reduced.starts[graph], reduced.sizes[graph]) - reduced.n_node_terms
         errors[:, inside] = followed[:, held.inside.edges]
-        followed = np.pad(followed, ((0, 0), (0, 1)))
+        padded = np.pad(followed, ((0, 0), (0, 1)))
         nothing = np.zeros(reduced.n_theta)
         steps = Steps(held, ends, inverse, nothing, curvature)
         for batch in held.batches():
             across, root, _ = steps.of(batch)
             for d in range(n_draws):
-                moved = np.einsum("gkj,gj->gk", across, followed[d, batch.held])
+                moved = np.einsum("gkj,gj->gk", across, padded[d, batch.held])
                 alone = of_edges[d, batch.params] - moved
                 errors[d, batch.params] = np.einsum("gab,gb->ga", root @ root, alone)
-        return np.asarray(errors * scale)
+        return np.asarray(spread.errors(errors, values, followed) * scale)
+
+
+def _in_spreads(found: PairEstimates, spread: ResidualSpread, followed: Floats) -> PairEstimates:
+    """Estimates in units of residual spreads; `followed` is n times the covariance of the held."""
+    covariance = spread.covariance(found.eta, found.covariance, followed / found.n)
+    return replace(found, covariance=covariance).rescaled(spread.scale)
 
 
 def _independent(rows: MemoryRows | PartedRows, clusters: Ints | None) -> float:
@@ -304,7 +342,7 @@ def _inside(
     held: Held, inverse: Floats, squares: SquareSums, least: Floats
 ) -> Iterator[_Estimated]:
     """Edges of the graph: they keep their estimates."""
-    for groups, at in _by_size(held.inside):
+    for groups, at in by_size(held.inside):
         own = at + held.inside.n_node_terms
         block, square = (
             each[own[:, :, None], own[:, None, :]] for each in (inverse, squares.followed)
@@ -326,13 +364,16 @@ class _OneStep(NamedTuple):
 
 def _with_gaps(
     steps: Steps, hessian: Floats, sums: MissingSums, values: Floats, n: float
-) -> PairEstimates:
-    """All pairs, where rows have gaps; the Hessian is that of the completed rows."""
+) -> tuple[PairEstimates, Floats]:
+    """All pairs, where rows have gaps, and n times the covariance (held, held) of what is held.
+
+    The Hessian is that of the completed rows.
+    """
     held, size, layout = steps.held, steps.held.size, steps.held.layout
     complete = steps.inverse[:size, :size]
     inverse: Floats = np.asarray(np.linalg.pinv(hessian + sums.missing), dtype=np.float64)
     followed = inverse @ sums.squares @ inverse.T
-    start, covariance = _square_starts(layout), np.zeros(int((layout.sizes**2).sum()))
+    start, covariance = square_starts(layout), np.zeros(int((layout.sizes**2).sum()))
     missing, values = np.zeros(layout.n_groups), values.copy()
     least = np.asarray(_LEAST_VARIANCE * layout.conditionals, dtype=np.float64)
 
@@ -344,7 +385,7 @@ def _with_gaps(
         covariance[to] = matrices.reshape(len(groups), -1) / n
         return root @ root
 
-    for numbers, at in _by_size(held.inside):
+    for numbers, at in by_size(held.inside):
         own, groups = at + held.inside.n_node_terms, held.graph[numbers]
         block = own[:, :, None], own[:, None, :]
         curved, whole = (_inverted(_symmetric(each[block])) for each in (inverse, complete))
@@ -364,19 +405,21 @@ def _with_gaps(
         step = put(part.groups, curved, whole, square)
         values[batch.params] = -np.einsum("gab,gb->ga", step, push)
         missing[part.groups] = _missing_share(curved, whole)
-    return PairEstimates(layout, values, covariance, n, np.clip(missing, 0.0, 0.99))
+    found = PairEstimates(layout, values, covariance, n, np.clip(missing, 0.0, 0.99))
+    return found, followed
 
 
 def _errors_with_gaps(
     steps: Steps, hessian: Floats, sums: MissingSums, of_held: Floats, of_edges: Floats
-) -> Floats:
-    """(draws, edge parameters) how estimates follow gradients (draws, held) and (draws, edges)."""
+) -> tuple[Floats, Floats]:
+    """(draws, edge parameters) and (draws, held): how estimates follow gradients."""
     held, size = steps.held, steps.held.size
     inverse: Floats = np.asarray(np.linalg.pinv(hessian + sums.missing), dtype=np.float64)
     errors = np.empty_like(of_edges)
     layout, graph = held.layout, held.graph
     inside = spans(layout.starts[graph], layout.sizes[graph]) - layout.n_node_terms
-    errors[:, inside] = (of_held @ inverse.T)[:, held.inside.edges]
+    followed = of_held @ inverse.T
+    errors[:, inside] = followed[:, held.inside.edges]
     before = 0
     for number, part in enumerate(held.parts):
         batch, shape = held.batch(part), (len(part.groups), part.size, size)
@@ -387,7 +430,7 @@ def _errors_with_gaps(
         alone = of_edges[:, batch.params.ravel()] - of_held @ follows.T
         alone = alone.reshape(len(alone), *batch.params.shape)
         errors[:, batch.params] = np.einsum("gab,dgb->dga", root @ root, alone)
-    return errors
+    return errors, followed
 
 
 def _left_of(
@@ -507,15 +550,3 @@ def inverse_of(matrix: Floats) -> Floats:
             inverse, _ = linalg.lapack.dpotri(factor, lower=1)
             return np.asarray(np.tril(inverse) + np.tril(inverse, -1).T)
     return np.asarray(linalg.pinvh(matrix, rtol=1e-6 * size))
-
-
-def _by_size(layout: Layout) -> Iterator[tuple[Ints, Ints]]:
-    """Groups of each size, and (m, k) where their parameters stand among edges."""
-    first = layout.starts[:-1] - layout.n_node_terms
-    for k in np.unique(layout.sizes[layout.sizes > 0]).tolist():
-        groups = np.flatnonzero(layout.sizes == k)
-        yield groups, first[groups][:, None] + np.arange(k)
-
-
-def _square_starts(layout: Layout) -> Ints:
-    return np.concatenate([[0], np.cumsum(layout.sizes**2)]).astype(np.int64)

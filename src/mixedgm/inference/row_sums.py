@@ -22,6 +22,7 @@ from mixedgm.rows.parts import PartedRows
 from mixedgm.threads import run_all
 
 _PARTS = 4
+_CLUSTERS_AT_ONCE = 512
 _CELLS = 2**22
 """Numbers in the largest matrix of a block of rows."""
 
@@ -317,6 +318,34 @@ def drawn_sums(
     for share, index in row_blocks(rows, np.arange(0, rows.n_rows, stride), held, ends):
         scores = scorer.score(rows, index)
         normal = rng.standard_normal((n_draws, len(index))) * np.sqrt(share)
+        of_held += normal @ scores.all(held.inside)
+        step = max(1, _CELLS // len(index))
+        for at in range(0, n_edges, step):
+            params = np.arange(at, min(at + step, n_edges))
+            of_edges[:, params] += normal @ scores.edges(held.layout, params)
+    return of_held, of_edges
+
+
+def clustered_drawn_sums(
+    held: Held, scorer: Scorer, rows: MemoryRows, clusters: Ints, draws: tuple[int, int]
+) -> tuple[Floats, Floats]:
+    """`drawn_sums` where all rows of a cluster have the same normal number.
+
+    draws = (how many sums, a seed).  The normal numbers of a cluster depend only on the seed and on
+    the cluster's own number, so that tables that share clusters have dependent errors.
+    """
+    n_draws, seed = draws
+    n_edges, n_clusters = held.layout.n_theta - held.layout.n_node_terms, len(np.unique(clusters))
+    scale = np.sqrt(n_clusters / (n_clusters - 1.0) / rows.total_weight)
+    of_held, of_edges = np.zeros((n_draws, held.size)), np.zeros((n_draws, n_edges))
+    order = np.argsort(clusters, kind="stable")
+    block = clusters[order] // _CLUSTERS_AT_ONCE
+    for index in np.split(order, np.flatnonzero(np.diff(block)) + 1):
+        rng = np.random.default_rng([seed, int(clusters[index[0]]) // _CLUSTERS_AT_ONCE])
+        normal = rng.standard_normal((n_draws, _CLUSTERS_AT_ONCE))
+        weights = np.ones(len(index)) if rows.weights is None else rows.weights[index]
+        normal = scale * weights * normal[:, clusters[index] % _CLUSTERS_AT_ONCE]
+        scores = scorer.score(rows, index)
         of_held += normal @ scores.all(held.inside)
         step = max(1, _CELLS // len(index))
         for at in range(0, n_edges, step):

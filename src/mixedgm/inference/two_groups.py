@@ -23,10 +23,10 @@ _MANY = 50.0
 """Edges from which on the distribution of their noncentralities is smoothed less."""
 _STEP = 0.05
 """Values of z are rounded to multiples of this before they are counted."""
-_FEWEST = 0.2
+FEWEST = 0.2
 """Edges that a table is expected to have at least."""
-_MOST_STEPS = 500
-_TOL = 1e-6
+MOST_STEPS = 500
+TOL = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,18 +55,14 @@ class TwoGroups:
         places = np.rint(np.minimum(self.z, _FAR) / _STEP).astype(np.int64)
         count = np.bincount(places)
         some = np.flatnonzero(count)
-        count, ratios = count[some], np.exp(_log_ratios(np.float64(_STEP) * some))
-        square = np.square(np.subtract.outer(_NONCENTRALITIES, _NONCENTRALITIES))
-        evenly = np.full(len(_NONCENTRALITIES), 1.0 / len(_NONCENTRALITIES))
-        share, weights = 0.1, evenly
-        for _ in range(_MOST_STEPS):
+        count, ratios = count[some], likelihood_ratios(np.float64(_STEP) * some)
+        share, weights = 0.1, smoothed(np.zeros(ratios.shape[1]))
+        for _ in range(MOST_STEPS):
             slab = ratios * (share * weights)
             edges = (count / (1.0 - share + slab.sum(axis=1))) @ slab
-            before, share = share, max(float(edges.sum()), _FEWEST) / (count.sum() + 1.0)
-            kernel = np.exp(-0.5 * square * (1.0 + edges.sum() / _MANY) ** (2.0 / 3.0))
-            weights = kernel @ (edges / kernel.sum(axis=0)) + evenly
-            weights /= weights.sum()
-            if abs(share - before) <= _TOL * before:
+            before, share = share, max(float(edges.sum()), FEWEST) / (count.sum() + 1.0)
+            weights = smoothed(edges)
+            if abs(share - before) <= TOL * before:
                 break
         return share, weights
 
@@ -83,7 +79,7 @@ class TwoGroups:
     def log_bayes_factor(self, z: Floats) -> Floats:
         """How much likelier every z is with an edge than without, in natural logarithms."""
         near = np.minimum(z, _FAR)
-        ratio = np.log(np.exp(_log_ratios(near)) @ self._estimate[1])
+        ratio = np.log(likelihood_ratios(near) @ self._estimate[1])
         return np.asarray(ratio + 0.5 * (np.square(z) - np.square(near)))
 
     def least_z(self, limit: float) -> float:
@@ -96,9 +92,19 @@ class TwoGroups:
         return float(z[int(np.argmax(enough))])
 
 
-def _log_ratios(z: Floats) -> Floats:
-    """(z, noncentralities) logarithms of how much likelier each z is with these than with zero."""
-    product = np.multiply.outer(z, _NONCENTRALITIES)
-    return np.asarray(
-        np.logaddexp(product, -product) - np.log(2.0) - 0.5 * np.square(_NONCENTRALITIES)
-    )
+def likelihood_ratios(z: Floats) -> Floats:
+    """(z, noncentralities) how much likelier each z is with these than with zero."""
+    near = np.minimum(np.abs(z), _FAR)
+    product = np.multiply.outer(near, _NONCENTRALITIES)
+    log = np.logaddexp(product, -product) - np.log(2.0) - 0.5 * np.square(_NONCENTRALITIES)
+    return np.asarray(np.exp(log))
+
+
+def smoothed(edges: Floats) -> Floats:
+    """(noncentralities,) their distribution, from the expected number of edges with each."""
+    kernel = np.exp(-0.5 * _SQUARE * (1.0 + edges.sum() / _MANY) ** (2.0 / 3.0))
+    weights = kernel @ (edges / kernel.sum(axis=0)) + 1.0 / len(_NONCENTRALITIES)
+    return np.asarray(weights / weights.sum())
+
+
+_SQUARE = np.square(np.subtract.outer(_NONCENTRALITIES, _NONCENTRALITIES))

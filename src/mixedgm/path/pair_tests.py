@@ -68,7 +68,7 @@ class PairTests:
     task: Task | None = None
     """The rows that were tested: where they have gaps, completed by the graph's own refit."""
     errors: Floats | None = None
-    """(draws, edge parameters) errors such as those of the estimates, if asked for."""
+    """(draws, edge parameters) errors such as those of the estimates by spread, if asked for."""
 
     @property
     def params(self) -> Params:
@@ -199,7 +199,8 @@ def pairs_given(
     """Refit the graph and test all pairs given it.
 
     `clusters`, `rng`, `dtype`: see `estimated_pairs`.
-    draws = (how many errors of the estimates to draw, what draws them).
+    draws = (how many errors of the estimates to draw, what draws them); estimates are then in units
+    of residual spreads.
     """
     start = task.null.theta if start is None else start
     if task.incomplete is not None:
@@ -211,14 +212,31 @@ def pairs_given(
         theta = layout.centred(fit.solution.theta, graph)
         smooth = ridged(task, fit)
         estimates = estimated_pairs(
-            smooth, rows, theta, graph, clusters=clusters, rng=rng, dtype=dtype, row=task.row
+            smooth,
+            rows,
+            theta,
+            graph,
+            clusters=None if clusters is None else np.unique(clusters, return_inverse=True)[1],
+            rng=rng,
+            dtype=dtype,
+            row=task.row,
+            by_spread=draws is not None,
         )
         statistics = pair_statistics(estimates, layout.nodes)
     errors = None
     if draws is not None:
         assert isinstance(rows, MemoryRows)
         n_draws, source = draws
-        errors = drawn_errors(smooth, rows, theta, graph, n_draws=n_draws, rng=source, row=task.row)
+        errors = drawn_errors(
+            smooth,
+            rows,
+            theta,
+            graph,
+            n_draws=n_draws,
+            rng=source,
+            clusters=clusters,
+            row=task.row,
+        )
     tested = task.penalty.penalised
     return PairTests(
         graph, theta, fit.loss, statistics, fit.ridge, tested, estimates, smooth, task, errors

@@ -1,12 +1,11 @@
 """A table in groups -> GroupComparison: one graph per group, and tests of whether they differ.
 
-Either all pairs are estimated in every group and their differences are tested, or labels are
-shuffled among rows, which are weighted first such that all groups have the margins of the table.
+Either pairs are estimated in every group and their differences are tested, or labels are shuffled
+among rows, which are weighted first such that all groups have the margins of the table.
 """
 
 from __future__ import annotations
 
-import numbers
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -20,19 +19,20 @@ from mixedgm.checkpoint import Outcome, Record, fingerprint
 from mixedgm.errors import NotYetError, ParameterError
 from mixedgm.fitted import FittedModel
 from mixedgm.fitting import encode, fit_design, fit_gaps
-from mixedgm.model.layout import Floats, Ints, Layout, pair_numbers
+from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.model.params import Params
 from mixedgm.notices import warn_about, warn_unless_converged
 from mixedgm.options import Options
 from mixedgm.parallel import RandomState, check_checkpoint, check_n_jobs, check_n_tasks, run, seeds
-from mixedgm.parameters import ensure
-from mixedgm.path.rounds import Incomplete
+from mixedgm.parameters import ensure, is_real
+from mixedgm.path.error_rates import LocalFDR
 from mixedgm.path.task import Reference
 from mixedgm.studies.bootstrap import plan_of
 from mixedgm.studies.bootstrap_replicates import Failure, Replicates, all_pairs
-from mixedgm.studies.compare_result import GroupComparison, differences
+from mixedgm.studies.compare_result import DifferenceComparison, GroupComparison
 from mixedgm.studies.equal_margins import EqualGroups, Part, row_weights
-from mixedgm.studies.group_differences import GroupTasks
+from mixedgm.studies.group_differences import FEWEST_BY_ITSELF, GroupTasks
+from mixedgm.studies.permutation_result import PermutationComparison, differences
 from mixedgm.studies.resampling import ResamplingPlan, Seed, drawn_record, estimate_record
 from mixedgm.studies.row_groups import Groups, read_groups, without_labels
 from mixedgm.table import as_frame
@@ -51,11 +51,13 @@ class Request:
     """What `mixedgm.compare`, whose documentation explains it, is asked for besides the model."""
 
     groups: Any
-    blocks: Any = None
+    paired: Any = None
+    cluster: Any = None
     test: str = "auto"
     penalty: str = "common"
     n_perm: int | None = None
     alpha: float = 0.05
+    limit: float = LocalFDR().limit
     n_jobs: int | None = None
     random_state: RandomState = None
     checkpoint: str | os.PathLike[str] | None = None
@@ -74,11 +76,21 @@ class Request:
                 "n_perm and checkpoint are for permutations; leave them out with "
                 "test='differences'."
             )
-        between = isinstance(self.alpha, numbers.Real) and 0.0 < self.alpha < 1.0
-        ensure(between, "alpha", "a number in (0, 1)", self.alpha)
+        if self.paired is not None and self.cluster is not None:
+            raise ParameterError(
+                "paired and cluster cannot be given together. To fix: name the larger units, such "
+                "as households of persons, under cluster."
+            )
+        for name, share in (("alpha", self.alpha), ("limit", self.limit)):
+            ensure(is_real(share) and 0.0 < share < 1.0, name, "a number in (0, 1)", share)
         check_n_jobs(self.n_jobs)
         same = "the labels are shuffled in the same way"
         check_checkpoint(self.checkpoint, self.random_state, same)
+
+    @property
+    def count(self) -> int:
+        """Permutations, if there are to be some."""
+        return PERMUTATIONS if self.n_perm is None else int(self.n_perm)
 
 
 def compare_groups(
@@ -92,66 +104,28 @@ def compare_groups(
             "the comparison of groups does not cover deviations of moderated edges yet; name the "
             "moderators under covariates, or make the groups a moderator of one model."
         )
-    count = PERMUTATIONS if request.n_perm is None else int(request.n_perm)
-    first, *drawn = seeds(request.random_state, count + 1)
+    first, *drawn = seeds(request.random_state, request.count + 1)
     options = replace(options, random_state=first, n_jobs=request.n_jobs, verbose=0)
     frame = as_frame(X)
-    rows = encode(without_labels(frame, request.groups, request.blocks), options, sample_weight)
-    groups = read_groups(frame, request.groups, request.blocks, rows)
+    named = {"groups": request.groups, "paired": request.paired, "cluster": request.cluster}
+    rows = encode(without_labels(frame, **named), options, sample_weight)
+    dependent = {"paired": request.paired, "cluster": request.cluster}
+    groups = read_groups(frame, request.groups, rows, **dependent)
     tasks = GroupTasks.of(rows, options.recipe(rows.schema), groups, options.runtime.n_threads)
     test, reason = _chosen(request, tasks)
-    if isinstance(rows, Gaps) and test != "differences":
+    if test == "differences":
+        return _by_differences(rows, tasks, options, request, reason, frame.library, first)
+    if isinstance(rows, Gaps):
         raise NotYetError(
             f"rows with gaps cannot be permuted yet, and the permutation was chosen because "
             f"{reason}. To fix: drop the rows with gaps (missing='drop'), or leave columns out."
         )
-    tested = tasks.tested(first) if test == "differences" else None
-    equal = None if isinstance(rows, Gaps) else EqualGroups.of(rows, groups)
-    if equal is not None and tested is None and drawn:
-        equal.require_overlap()
-    alike = equal.design if equal is not None and equal.overlap else rows
-    pooled, options = _pooled(alike, options, request, len(groups), frame.library)
-    if isinstance(alike, Gaps):
-        incomplete = Incomplete.of(alike, options.recipe(alike.schema))
-        alike = incomplete.completer.completed(pooled.pairwise_params)
-    select = "fixed" if request.penalty == "common" else "again"
-    plan = plan_of(pooled, options, alike, select)
-    start = None if options.lam is None else plan.penalised
-    parts = [rows.take(groups.rows(group)) for group in range(len(groups))]
-    fits = tuple(_fitted(part, options, frame.library, plan.reference, start) for part in parts)
-    records = [estimate_record(plan, fitted) for fitted in fits]
-    compared, outcomes = records, []
-    if tested is not None:
-        pairs = pair_numbers(len(plan.design.schema.nodes), tested.ends)
-    else:
-        assert equal is not None
-        compared = [drawn_record(plan, part, first) for part in equal.parts()]
-        pairs = all_pairs([*records, *compared])
-        outcomes = _shuffles(Shuffle(plan, equal, pairs), drawn, request)
-    columns = Layout.without_edges(plan.design.schema.spans)
-    every, other = (Replicates.gather(columns, r, pairs) for r in (records, compared))
-    observed = _statistics(plan, other, pairs)
-    done = [outcome.record for outcome in outcomes if outcome.record is not None]
-    return GroupComparison(
-        groups=groups.labels,
-        fitted=fits,
-        models={},
-        test=test,
-        reason=reason,
-        penalty=request.penalty,
-        n_perm=0 if tested is not None else count,
-        alpha=float(request.alpha),
-        n_pairs=plan.whole.n_pairs,
-        estimates=every,
-        compared=other,
-        effective_rows=np.array(
-            [part.total_weight for part in parts] if equal is None else equal.effective_rows
-        ),
-        observed=observed,
-        permutations=_stacked(done, observed),
-        tested=tested,
-        failures=tuple(Failure(o.index, o.error) for o in outcomes if o.error is not None),
-    )
+    if groups.dependent is not None and not groups.paired:
+        raise NotYetError(
+            f"clusters cannot be permuted yet, and the permutation was chosen because {reason}. To "
+            "fix: test='differences', or leave columns out."
+        )
+    return _by_permutation(rows, groups, options, request, reason, frame.library, drawn, first)
 
 
 def _chosen(request: Request, tasks: GroupTasks) -> tuple[str, str]:
@@ -164,11 +138,81 @@ def _chosen(request: Request, tasks: GroupTasks) -> tuple[str, str]:
     against = tasks.obstacle or tasks.shortage
     if against:
         return "permutation", against
-    return "differences", tasks.enough
+    return "differences", f"every group has at least {FEWEST_BY_ITSELF} rows"
+
+
+def _by_differences(
+    rows: Design | Gaps,
+    tasks: GroupTasks,
+    options: Options,
+    request: Request,
+    reason: str,
+    library: str,
+    seed: Seed,
+) -> DifferenceComparison:
+    """Test differences of pairs; the model of every group is fitted by itself."""
+    tested, groups = tasks.tested(seed), tasks.groups
+    parts = [rows.take(groups.rows(group)) for group in range(len(groups))]
+    return DifferenceComparison(
+        groups=groups.labels,
+        fitted=tuple(_fitted(part, options, library) for part in parts),
+        models={},
+        reason=reason,
+        alpha=float(request.alpha),
+        tested=tested,
+        limit=float(request.limit),
+    )
+
+
+def _by_permutation(
+    rows: Design,
+    groups: Groups,
+    options: Options,
+    request: Request,
+    reason: str,
+    library: str,
+    drawn: list[Seed],
+    first: Seed,
+) -> PermutationComparison:
+    """Compare penalised fits of the groups with those of shuffled groups."""
+    equal = EqualGroups.of(rows, groups)
+    if drawn:
+        equal.require_overlap()
+    alike = equal.design if equal.overlap else rows
+    pooled, options = _pooled(alike, options, request, len(groups), library)
+    select = "fixed" if request.penalty == "common" else "again"
+    plan = plan_of(pooled, options, alike, select)
+    start = None if options.lam is None else plan.penalised
+    parts = [rows.take(groups.rows(group)) for group in range(len(groups))]
+    fits = tuple(_fitted(part, options, library, plan.reference, start) for part in parts)
+    records = [estimate_record(plan, fitted) for fitted in fits]
+    compared = [drawn_record(plan, part, first) for part in equal.parts()]
+    pairs = all_pairs([*records, *compared])
+    outcomes = _shuffles(Shuffle(plan, equal, pairs), drawn, request)
+    columns = Layout.without_edges(plan.design.schema.spans)
+    every, other = (Replicates.gather(columns, r, pairs) for r in (records, compared))
+    observed = _statistics(plan, other, pairs)
+    done = [outcome.record for outcome in outcomes if outcome.record is not None]
+    return PermutationComparison(
+        groups=groups.labels,
+        fitted=fits,
+        models={},
+        reason=reason,
+        alpha=float(request.alpha),
+        penalty=request.penalty,
+        n_perm=request.count,
+        n_pairs=plan.whole.n_pairs,
+        estimates=every,
+        compared=other,
+        effective_rows=np.array(equal.effective_rows),
+        observed=observed,
+        permutations=_stacked(done, observed),
+        failures=tuple(Failure(o.index, o.error) for o in outcomes if o.error is not None),
+    )
 
 
 def _pooled(
-    design: Design | Gaps, options: Options, request: Request, n_groups: int, library: str
+    design: Design, options: Options, request: Request, n_groups: int, library: str
 ) -> tuple[FittedModel, Options]:
     """The fit of all rows at the lam of the groups, and options with that lam.
 
@@ -204,7 +248,7 @@ def _shuffles(shuffle: Shuffle, drawn: list[Seed], request: Request) -> list[Out
     if not drawn:
         return []
     groups = shuffle.groups
-    labels, seed = (groups.codes, groups.blocks, groups.names), drawn[0]
+    labels, seed = (groups.codes, groups.dependent, groups.names), drawn[0]
     return run(
         partial(shuffled, shuffle),
         drawn,
@@ -241,11 +285,11 @@ class Shuffle:
 
     @cached_property
     def members(self) -> list[Ints]:
-        """Rows of every block."""
-        blocks = self.groups.blocks
-        if blocks is None:
+        """Rows that change places with each other: of one unit where they are paired, else all."""
+        units = self.groups.dependent
+        if units is None:
             return [np.arange(len(self.groups.codes))]
-        return [np.flatnonzero(blocks == block) for block in range(int(blocks.max()) + 1)]
+        return [np.flatnonzero(units == unit) for unit in range(int(units.max()) + 1)]
 
     def draw(self, seed: Seed) -> list[Design]:
         """The rows of every group after one shuffle, with equal margins.

@@ -1,8 +1,9 @@
 """Groups of rows -> tests of whether their edges differ, from estimates without shrinkage.
 
-Every pair is estimated in every group, with the own terms of all columns beside it, so that groups
-may have other means, variances and shares.  Edges are compared in the data's own units: numbers are
-measured in standard deviations of the whole table, the same in all groups.
+A graph is searched for in every group, by tests.  The edges of all these graphs are held in all
+groups, and every pair is estimated given them.  Numbers are measured by their residual standard
+deviation in their own group, so that groups may have different means, variances and units, and the
+estimate of two numbers is their partial correlation.
 """
 
 from __future__ import annotations
@@ -14,9 +15,11 @@ from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import norm, rankdata
 
 from mixedgm.errors import ParameterError
 from mixedgm.inference.differences import Differences
+from mixedgm.inference.group_patterns import GroupPatterns, sets_of
 from mixedgm.inference.pairs import PairEstimates
 from mixedgm.inference.statistics import equivalent_z, pair_statistics
 from mixedgm.inference.two_groups import TwoGroups
@@ -24,22 +27,31 @@ from mixedgm.model.layout import Floats, Ints
 from mixedgm.path.error_rates import LocalFDR
 from mixedgm.path.graph_search import affordable, settled
 from mixedgm.path.pair_tests import TOO_WIDE, pairs_given
-from mixedgm.path.recipe import Recipe
+from mixedgm.path.recipe import Recipe, by_conditionals
 from mixedgm.path.rounds import Incomplete
 from mixedgm.path.task import Task, prepare
 from mixedgm.printable import quoted
-from mixedgm.studies.edge_tests import MOST_AT_ONCE, most_predictors
 from mixedgm.studies.row_groups import Groups
 from mixedgm.table.encode import Design
 from mixedgm.table.gaps import Gaps
 
-__all__ = ["DifferenceTests", "GroupTasks"]
+__all__ = ["DIFFERENCE_TESTS", "DifferenceTests", "GroupTasks"]
 
 _FEWEST_ROWS = 30
-_ROWS_PER_PREDICTOR = 10.0
-"""With fewer, tests of the whole graph's strength reject too often."""
+FEWEST_BY_ITSELF = 60
+"""In smaller groups, labels are shuffled unless tests of differences are asked for."""
+_FEWEST_CLUSTERS = 30
 _DRAWS = 1999
 _HALF = 0.5
+DIFFERENCE_TESTS = (
+    "any difference",
+    "largest edge difference",
+    "strength difference",
+    "variance among groups",
+)
+"""Tests of whole graphs, in their order."""
+
+Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +70,7 @@ class GroupTasks:
 
         Rows with gaps are completed by a fit of their own group with little penalty.
         """
-        plain = replace(recipe, loss="pseudolikelihood", weights="calibrated", refits=False)
+        plain = replace(by_conditionals(recipe), refits=False)
         parts = [rows, *(rows.take(groups.rows(g)) for g in range(len(groups)))]
         tasks = []
         for part in parts:
@@ -73,110 +85,108 @@ class GroupTasks:
     @property
     def obstacle(self) -> str:
         """Why the same pairs cannot be estimated in all groups; empty where they can."""
-        if self.groups.blocks is not None:
-            return "rows of a block belong together, and estimates of groups must be independent"
         if self.whole.beyond is not None:
             return TOO_WIDE
         if self.whole.layout.n_groups == 0:
             return "no pair of columns may have an edge"
-        nodes = self.whole.schema.spans
-        for label, task in zip(self.groups.labels, self.tasks, strict=True):
+        nodes, dependent = self.whole.schema.spans, self.groups.dependent
+        if dependent is not None and self.whole.incomplete is not None:
+            return "rows that depend on each other are not covered where missing cells are modelled"
+        for group, (label, task) in enumerate(zip(self.groups.labels, self.tasks, strict=True)):
+            name = quoted(label)
             if task.total_weight < _FEWEST_ROWS:
                 return (
-                    f"group {quoted(label)} has {task.total_weight:,.6g} rows, and estimates "
-                    f"without shrinkage need at least {_FEWEST_ROWS}"
+                    f"group {name} has {task.total_weight:,.6g} rows, and estimates without "
+                    f"shrinkage need at least {_FEWEST_ROWS}"
                 )
+            if dependent is not None:
+                n_labels = len(np.unique(dependent[self.groups.rows(group)]))
+                if n_labels < _FEWEST_CLUSTERS:
+                    return (
+                        f"group {name} has rows of {n_labels} independent units, and variances "
+                        f"between fewer than {_FEWEST_CLUSTERS} cannot be trusted"
+                    )
             missing = self.whole.observed & ~task.observed
             for node in np.flatnonzero(~nodes.numeric_nodes).tolist():
                 if missing[nodes.levels_of(nodes.place(node))].any():
-                    name = self.whole.schema.nodes[node].name
-                    return f"column {quoted(name)} lacks a level in group {quoted(label)}"
+                    column = self.whole.schema.nodes[node].name
+                    return f"column {quoted(column)} lacks a level in group {name}"
             if task.layout.n_groups < self.whole.layout.n_groups:
                 here = {*map(tuple, task.layout.pairs.tolist())}
                 lost = [p for p in map(tuple, self.whole.layout.pairs.tolist()) if p not in here]
                 ends = [node for pair in lost for node in pair]
-                name = self.whole.schema.nodes[max(ends, key=ends.count)].name
-                return f"column {quoted(name)} does not vary in group {quoted(label)}"
+                column = self.whole.schema.nodes[max(ends, key=ends.count)].name
+                return f"column {quoted(column)} does not vary in group {name}"
         return ""
 
     @property
     def shortage(self) -> str:
-        """Why not all pairs can be estimated at once in all groups; empty where they can."""
-        layout, predictors = self.whole.layout, most_predictors(self.whole)
-        n_parameters = int(layout.nodes.freedom[layout.pairs].prod(axis=1).sum())
-        if n_parameters > MOST_AT_ONCE:
-            return f"{n_parameters:,} parameters are too many to be estimated at once"
-        for label, task in zip(self.groups.labels, self.tasks, strict=True):
-            if task.total_weight < _ROWS_PER_PREDICTOR * predictors:
-                return (
-                    f"group {quoted(label)} has {task.total_weight:,.6g} rows, fewer than "
-                    f"{_ROWS_PER_PREDICTOR:g} for each of the {predictors} predictors of a column"
-                )
-        return ""
-
-    @property
-    def enough(self) -> str:
-        """Why all pairs can be estimated at once in all groups."""
-        return (
-            f"every group has at least {_ROWS_PER_PREDICTOR:g} rows for each of the "
-            f"{most_predictors(self.whole)} predictors of a column"
-        )
+        """Why permutations are the better choice; empty where every group has rows enough."""
+        rows = [task.total_weight for task in self.tasks]
+        if min(rows) >= FEWEST_BY_ITSELF:
+            return ""
+        name = quoted(self.groups.labels[int(np.argmin(rows))])
+        return f"group {name} has {min(rows):,.6g} rows, fewer than {FEWEST_BY_ITSELF}"
 
     # -- tests -------------------------------------------------------------------------------------
 
     def tested(self, seed: np.random.SeedSequence) -> DifferenceTests:
-        """Estimate all pairs in all groups, given the same graph in all of them, and compare."""
+        """Find the graphs, estimate all pairs given them in all groups, and compare."""
         if self.obstacle:
             raise ParameterError(
                 f"test='differences' cannot compare these groups: {self.obstacle}. To fix: "
                 "test='permutation', or leave the column or the rows out."
             )
-        graph = self._graph()
+        graphs = self._graphs()
+        held = np.flatnonzero(graphs.any(axis=0))
+        for task in self.tasks:
+            held = affordable(task, held, graphs.sum(axis=0))
+        dependent, n_groups = self.groups.dependent, len(self.tasks)
+        # Groups whose rows depend on each other have the same normal number for the same unit.
+        seeds = [seed] * n_groups if dependent is not None else seed.spawn(n_groups)
         estimates, errors, ridge = [], [], np.zeros(0, dtype=np.int64)
-        for task, own in zip(self.tasks, seed.spawn(len(self.tasks)), strict=True):
-            rng = np.random.default_rng(own)
-            tests = pairs_given(task, graph, draws=(_DRAWS, rng))
+        for group, (task, own) in enumerate(zip(self.tasks, seeds, strict=True)):
+            clusters = None if dependent is None else dependent[self.groups.rows(group)]
+            draws = _DRAWS, np.random.default_rng(own)
+            tests = pairs_given(task, held, clusters=clusters, draws=draws)
             assert tests.estimates is not None
             assert tests.errors is not None
-            scale = self._units(tests.task or task, tests.estimates)
-            estimates.append(_scaled(tests.estimates, scale))
-            errors.append(tests.errors * scale)
+            unit = self._units(tests.task or task, tests.estimates)
+            estimates.append(tests.estimates.rescaled(unit))
+            errors.append(tests.errors * unit)
             ridge = np.union1d(ridge, tests.ridge)
-        differences = Differences(tuple(estimates), self.whole.layout.nodes)
-        return DifferenceTests.of(self.whole, differences, errors, graph, ridge)
+        differences = Differences(
+            tuple(estimates),
+            self.whole.layout.nodes,
+            errors if dependent is not None else None,
+        )
+        return DifferenceTests.of(self.whole, differences, errors, graphs, ridge)
 
-    def _graph(self) -> Ints:
-        """What stands beside every pair: all others, or what passes a test in some group."""
-        everything = np.arange(self.whole.layout.n_groups)
-        if not self.shortage:
-            return everything
-        nothing, limit = everything[:0], LocalFDR(_HALF).log_limit
-        graph = nothing
-        for task in self.tasks:
-            graph = np.union1d(graph, settled(task, nothing, limit).graph)
-        for task in self.tasks:
-            graph = affordable(task, graph, np.ones(len(everything)))
-        return graph
+    def _graphs(self) -> Mask:
+        """(groups, pairs) the graph of every group, as tests find it."""
+        nothing, limit = np.zeros(0, dtype=np.int64), LocalFDR().log_limit
+        out = np.zeros((len(self.tasks), self.whole.layout.n_groups), dtype=bool)
+        for row, task in zip(out, self.tasks, strict=True):
+            row[settled(task, nothing, limit).graph] = True
+        return out
 
     def _units(self, task: Task, estimates: PairEstimates) -> Floats:
-        """(edge parameters,) from the units of a group to those of the whole table."""
+        """(edge parameters,) from the units of a group to those of all.
+
+        Numbers in units of their residual spread have none; scores, and columns without a
+        conditional, are measured in standard deviations of the whole table.
+        """
         layout = estimates.layout
         ratio = np.ones(layout.n_columns)
         ratio[layout.nodes.numeric] = self.whole.units.scale / task.units.scale
+        ratio[_without_units(self.whole)[layout.column_node]] = 1.0
         row, column = layout.edge_position
         return np.asarray(ratio[row] * ratio[column])
 
 
-def _scaled(estimates: PairEstimates, scale: Floats) -> PairEstimates:
-    """The same estimates in other units."""
-    covariance = np.empty_like(estimates.covariance)
-    first = estimates.layout.starts - estimates.layout.n_node_terms
-    for pairs, values, matrices in estimates.by_size():
-        k = values.shape[1]
-        unit = scale[first[pairs][:, None] + np.arange(k)]
-        turned = matrices * unit[:, :, None] * unit[:, None, :]
-        covariance[estimates.start[pairs][:, None] + np.arange(k * k)] = turned.reshape(-1, k * k)
-    return replace(estimates, eta=estimates.eta * scale, covariance=covariance)
+def _without_units(task: Task) -> Mask:
+    """(nodes,) numbers that are measured by their residual spread."""
+    return np.asarray(task.layout.nodes.gaussian_nodes & task.layout.is_target)
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,10 +200,11 @@ class DifferenceTests:
     ends: Ints
     """(pairs, 2) nodes."""
     estimates: Floats
-    """(groups, pairs) weights without shrinkage, in the same units in all groups; with their sign
-    where they have one."""
+    """(groups, pairs) sizes without shrinkage, with their sign where they have one."""
     se: Floats
     """(groups, pairs) their standard errors; NaN for pairs with several parameters."""
+    bounded: Mask
+    """(pairs,) partial correlations."""
     apart: Floats
     """(pairs of groups, pairs) lengths of the differences."""
     statistic: Floats
@@ -201,10 +212,12 @@ class DifferenceTests:
     df: Ints
     log_p: Floats
     p_max: Floats
+    same: Floats
+    """(pairs,) probability that a pair does not differ between the groups; NaN if not tested."""
     tests: Floats
-    """(3, 2) statistics of whole graphs, and their p-values."""
-    graph: Ints
-    """What stood beside every pair."""
+    """(4, 2) statistics of whole graphs, and their p-values."""
+    graphs: Mask
+    """(groups, pairs) the graphs that were found; their union was held in all groups."""
     ridge: Ints
     """Pairs that needed a ridge in some group, as where a cell has no rows."""
 
@@ -214,43 +227,32 @@ class DifferenceTests:
         whole: Task,
         differences: Differences,
         errors: Sequence[Floats],
-        graph: Ints,
+        graphs: Mask,
         ridge: Ints,
     ) -> DifferenceTests:
         """Compare the estimates, and the errors as if they were estimates."""
-        share = whole.layout.conditionals / whole.layout.conditionals_at_most
-        unit = whole.yardstick / share
         tested = ~np.isin(np.arange(whole.layout.n_groups), ridge)
-        etas = [each.eta for each in differences.estimates]
-        statistic, log_p = (np.where(tested, each, np.nan) for each in differences.tested(etas))
-        by_chance, log_chance = (each[:, tested] for each in differences.tested(errors))
-        smallest = _share_as_small(log_p, log_chance.min(axis=1, initial=0.0))
-        p_max = np.minimum(smallest, np.minimum(tested.sum() * np.exp(log_p), 1.0))
-        direction = _strength(differences, unit, tested)
-        strength = np.ptp([eta @ direction for eta in etas])
-        of_chance = np.ptp([each @ direction for each in errors], axis=0)
-        df = differences.df[tested].sum() if tested.any() else 1
-        total = statistic[tested].sum() / df
-        z = equivalent_z(log_p[tested]).max(initial=0.0)
-        tests = np.array(
-            [
-                [z, p_max[tested].min(initial=1.0)],
-                [strength, _p(strength, of_chance)],
-                [total, _p(total, by_chance.sum(axis=1) / df)],
-            ]
+        statistic, log_p = (
+            np.where(tested, each, np.nan)
+            for each in differences.tested([each.eta for each in differences.estimates])
         )
-        estimates, se = _weights(whole, differences, unit)
+        tests, p_max = _whole_graphs(whole, differences, errors, statistic, log_p)
+        estimates, se = _sizes(whole, differences.estimates)
+        same = np.full(len(tested), np.nan)
+        same[tested] = _patterns(differences, log_p, tested).same
         return cls(
             ends=whole.layout.pairs,
             estimates=estimates,
             se=se,
-            apart=_lengths(differences, unit),
+            bounded=np.asarray(_without_units(whole)[whole.layout.pairs].all(axis=1)),
+            apart=_lengths(differences, _steps(whole)),
             statistic=statistic,
             df=differences.df,
             log_p=log_p,
             p_max=p_max,
+            same=same,
             tests=tests,
-            graph=graph,
+            graphs=graphs,
             ridge=ridge,
         )
 
@@ -259,10 +261,67 @@ class DifferenceTests:
         """(pairs,) p-values."""
         return np.exp(self.log_p)
 
-    @property
-    def free(self) -> bool:
-        """Whether all pairs stood beside each other."""
-        return len(self.graph) == len(self.ends)
+    def interval(self, level: float) -> tuple[Floats, Floats]:
+        """(groups, pairs) ends of intervals for all sizes; for partial correlations by Fisher's z.
+
+        NaN for pairs with several parameters.
+        """
+        width = float(norm.isf(0.5 * (1.0 - level))) * self.se
+        inside = np.clip(self.estimates, -1.0 + 1e-9, 1.0 - 1e-9)
+        z, far = np.arctanh(inside), width / (1.0 - inside**2)
+        low, high = (
+            np.where(self.bounded, np.tanh(z + sign * far), self.estimates + sign * width)
+            for sign in (-1.0, 1.0)
+        )
+        return low, high
+
+
+def _patterns(differences: Differences, log_p: Floats, tested: Mask) -> GroupPatterns:
+    """Which groups share an edge, from the tests of pairs that could be made."""
+    sets = sets_of(len(differences.estimates))
+    together = [
+        pair_statistics(differences.together(each), differences.full).z[tested] for each in sets
+    ]
+    return GroupPatterns(np.array(together), equivalent_z(log_p[tested]))
+
+
+def _whole_graphs(
+    whole: Task,
+    differences: Differences,
+    errors: Sequence[Floats],
+    statistic: Floats,
+    log_p: Floats,
+) -> tuple[Floats, Floats]:
+    """(4, 2) tests of whole graphs and their p-values; (pairs,) p-values of largest differences."""
+    tested = ~np.isnan(log_p)
+    by_chance, log_chance = (each[:, tested] for each in differences.tested(errors))
+    smallest_chance = log_chance.min(axis=1, initial=0.0)
+    p_max = np.where(tested, _share_as_small(log_p, smallest_chance), np.nan)
+    p_max = np.minimum(p_max, np.minimum(tested.sum() * np.exp(log_p), 1.0))
+    direction = _strength(differences, _steps(whole), tested)
+    strength = np.ptp([each.eta @ direction for each in differences.estimates])
+    of_chance = np.ptp([each @ direction for each in errors], axis=0)
+    df = differences.df[tested].sum() if tested.any() else 1
+    total, totals = statistic[tested].sum() / df, by_chance.sum(axis=1) / df
+    largest = log_p[tested].min(initial=0.0)
+    any_difference = _either(np.append(largest, smallest_chance), np.append(-total, -totals))
+    tests = [
+        any_difference,
+        (equivalent_z(np.array([largest]))[0], p_max[tested].min(initial=1.0)),
+        (strength, _p(strength, of_chance)),
+        (total, _p(total, totals)),
+    ]
+    return np.array(tests), p_max
+
+
+def _either(first: Floats, second: Floats) -> tuple[float, float]:
+    """The smaller p-value of two tests, and its own p-value.
+
+    Small values are extreme; the first of each is observed, and the others are by chance.
+    """
+    count = len(first)
+    smaller = np.minimum(rankdata(first, "max"), rankdata(second, "max")) / count
+    return float(smaller[0]), float((smaller <= smaller[0]).mean())
 
 
 def _p(observed: float, by_chance: Floats) -> float:
@@ -275,43 +334,56 @@ def _share_as_small(log_p: Floats, smallest: Floats) -> Floats:
     return np.asarray((1.0 + below) / (1.0 + len(smallest)))
 
 
-def _strength(differences: Differences, unit: Floats, tested: NDArray[np.bool_]) -> Floats:
+def _strength(differences: Differences, unit: Floats, tested: Mask) -> Floats:
     """(edge parameters,) the direction along which the strength of a graph grows.
 
     It is that of the mean of the groups, over tested pairs that probably have an edge.  Its errors
     are uncorrelated with the differences, so that it is as good as given: strengths have no bias
     that would depend on the number of rows, as sums of absolute values do.
     """
-    mean = differences.mean
+    mean = differences.together(range(len(differences.estimates)))
     log_p = pair_statistics(mean, differences.full).log_p
     there = tested.copy()
     there[tested] = TwoGroups(equivalent_z(log_p[tested])).no_edge <= _HALF
     layout = mean.layout
-    norm = np.sqrt(layout.group_sums(mean.eta**2))
-    factor = np.where(there & (norm > 0.0), unit / np.where(norm > 0.0, norm, 1.0), 0.0)
+    size = np.sqrt(layout.group_sums(mean.eta**2))
+    factor = np.where(there & (size > 0.0), np.abs(unit) / np.where(size > 0.0, size, 1.0), 0.0)
     return np.asarray(mean.eta * layout.spread(factor))
 
 
-def _lengths(differences: Differences, unit: Floats) -> Floats:
-    """(pairs of groups, pairs) lengths of differences, as weights."""
-    layout, couples = differences.layout, combinations(differences.estimates, 2)
-    squares = [layout.group_sums((a.eta - b.eta) ** 2) for a, b in couples]
-    return np.asarray(np.sqrt(squares) * unit)
+# -- sizes of edges --------------------------------------------------------------------------------
 
 
-def _weights(whole: Task, differences: Differences, unit: Floats) -> tuple[Floats, Floats]:
-    """Weights of all groups, with signs, and standard errors of those with one parameter."""
-    layout, nodes = differences.layout, whole.layout.nodes
-    # The contrast of two levels falls from the first to the second.
-    turn = np.where(nodes.numeric_nodes, 1.0, -1.0)[layout.pairs].prod(axis=1)
-    shape = (len(differences.estimates), layout.n_groups)
-    weights, se = np.zeros(shape), np.full(shape, np.nan)
-    signed = np.asarray(nodes.signed[layout.pairs].all(axis=1))
-    for row, error, each in zip(weights, se, differences.estimates, strict=True):
-        row[:] = np.sqrt(layout.group_sums(each.eta**2)) * unit
+def _sizes(whole: Task, estimates: Sequence[PairEstimates]) -> tuple[Floats, Floats]:
+    """(groups, pairs) sizes of all pairs in all groups, and standard errors.
+
+    A pair with one parameter has that, with its sign if it has one; others have the length of
+    their parameters and no standard error.  No other place says what the size of a pair is.
+    """
+    layout, unit = estimates[0].layout, _steps(whole)
+    shape = (len(estimates), layout.n_groups)
+    sizes, se = np.zeros(shape), np.full(shape, np.nan)
+    signed = np.asarray(whole.layout.nodes.signed[layout.pairs].all(axis=1))
+    for row, error, each in zip(sizes, se, estimates, strict=True):
+        row[:] = np.sqrt(layout.group_sums(each.eta**2))
         for pairs, values, covariance in each.by_size():
             if values.shape[1] == 1:
-                error[pairs] = np.sqrt(covariance[:, 0, 0]) * unit[pairs]
-                sign = np.where(signed[pairs], np.sign(turn[pairs] * values[:, 0]), 1.0)
-                row[pairs] *= sign
-    return weights, se
+                error[pairs] = np.sqrt(covariance[:, 0, 0]) * np.abs(unit[pairs])
+                value = values[:, 0] * unit[pairs]
+                row[pairs] = np.where(signed[pairs], value, np.abs(value))
+    return sizes, se
+
+
+def _steps(whole: Task) -> Floats:
+    """(pairs,) what parameters are multiplied by: for two levels, the step to the second one."""
+    nodes, layout = whole.layout.nodes, whole.layout
+    steps = np.where(nodes.numeric_nodes, 1.0, -np.sqrt(2.0))[layout.pairs].prod(axis=1)
+    single = nodes.freedom[layout.pairs].prod(axis=1) == 1
+    return np.where(single, steps, 1.0)
+
+
+def _lengths(differences: Differences, unit: Floats) -> Floats:
+    """(pairs of groups, pairs) lengths of differences, in units of sizes."""
+    layout, couples = differences.layout, combinations(differences.estimates, 2)
+    squares = [layout.group_sums((a.eta - b.eta) ** 2) for a, b in couples]
+    return np.asarray(np.sqrt(squares) * np.abs(unit))

@@ -1,4 +1,4 @@
-"""A column or an array of labels -> Groups: the group of each row, and which rows may swap."""
+"""A column or an array of labels -> Groups: the group of each row, and which rows depend."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ class Groups:
 
     labels: tuple[Any, ...]  # one per group, sorted; as the user gave them
     codes: Ints  # (n,) number of the group of every row
-    blocks: Ints | None = None  # (n,) of the block; labels are shuffled within blocks only
+    dependent: Ints | None = None  # (n,) number of the unit whose rows depend on each other
+    paired: bool = False  # whether units are in several groups: labels are shuffled within units
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -39,9 +40,8 @@ class Groups:
         return np.flatnonzero(self.codes == group)
 
 
-def without_labels(frame: Frame, groups: Any, blocks: Any) -> Frame:
-    """The frame without the columns that `groups` and `blocks` name."""
-    given = {"groups": groups, "blocks": blocks}
+def without_labels(frame: Frame, **given: Any) -> Frame:
+    """The frame without the columns that these options name."""
     named = {name: which for name, which in given.items() if isinstance(which, str)}
     for name, which in named.items():
         named_column(name, which, frame)
@@ -55,8 +55,10 @@ def without_labels(frame: Frame, groups: Any, blocks: Any) -> Frame:
     )
 
 
-def read_groups(frame: Frame, groups: Any, blocks: Any, design: Design | Gaps) -> Groups:
-    """Number the groups, and the blocks where there are some; rows that were left out are too."""
+def read_groups(
+    frame: Frame, groups: Any, design: Design | Gaps, *, paired: Any = None, cluster: Any = None
+) -> Groups:
+    """Number the groups, and the units of dependent rows; rows that were left out are too."""
     labels, codes = numbered(row_labels("groups", groups, frame, design))
     if len(labels) < 2:
         raise ParameterError(
@@ -71,15 +73,18 @@ def read_groups(frame: Frame, groups: Any, blocks: Any, design: Design | Gaps) -
                 "its rows out, or join it with another group."
             )
     _refuse_twins(design, codes, len(labels))
-    if blocks is None:
+    if paired is None and cluster is None:
         return Groups(labels, codes)
-    _, block = numbered(row_labels("blocks", blocks, frame, design))
-    if len(np.unique(np.column_stack([block, codes]), axis=0)) == block.max() + 1:
+    if paired is None:
+        return Groups(labels, codes, numbered(row_labels("cluster", cluster, frame, design))[1])
+    _, unit = numbered(row_labels("paired", paired, frame, design))
+    if len(np.unique(np.column_stack([unit, codes]), axis=0)) == unit.max() + 1:
         raise ParameterError(
-            "every block has rows of one group only, so that no label can change its place; "
-            "give blocks in which groups meet, or none."
+            "paired has a label for every row's unit, such as a person, and here all rows of a "
+            "unit are in one group, so that nothing is paired. To fix: use cluster= for rows that "
+            "belong together within groups."
         )
-    return Groups(labels, codes, block)
+    return Groups(labels, codes, unit, paired=True)
 
 
 def row_labels(name: str, given: Any, frame: Frame, design: Design | Gaps) -> list[Any]:

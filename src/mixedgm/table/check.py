@@ -70,6 +70,7 @@ from mixedgm.table.structural_gaps import (
     named_pairs,
     structural_gaps,
 )
+from mixedgm.table.transform import Predictor, far_from_normal
 from mixedgm.table.values import Factor, Values, read_values
 
 __all__ = [
@@ -95,6 +96,9 @@ Mask = NDArray[np.bool_]
 
 # Name of a transform -> whether values come back from beyond the range of the data.
 _TRANSFORMS = {"nonparanormal": False, "nonparanormal-extrapolated": True}
+_AUTOMATIC = "auto"
+_TRANSFORMS_WANTED = f"'{_AUTOMATIC}', 'nonparanormal' or None"
+_FEW_GROUPS = 10  # values of a count that have a mean each of the numbers beside it
 KINDS_OF_FEW_VALUES: tuple[Kind, ...] = ("ordinal", "categorical", "continuous")
 """Of all numbers with few values, by one word in `types`."""
 _KINDS_WANTED = (
@@ -110,7 +114,8 @@ class Checked:
     Parameters
     ----------
     schema : Schema
-        The columns that can be used, all of them when there is no error. No transform is fitted.
+        The columns that can be used, all of them when there is no error. No transform is fitted;
+        `options` says which columns get one.
     findings : tuple of Finding
         Errors, warnings and notes, those about the whole table first.
     frame : Frame
@@ -156,7 +161,7 @@ def check_table(
     X: object,
     *,
     types: TypesArg = None,
-    transforms: TransformArg = None,
+    transforms: TransformArg = "auto",
     covariates: Sequence[Any] | str | None = None,
     missing: MissingArg = "error",
     sample_weight: ArrayLike | None = None,
@@ -174,8 +179,9 @@ def check_table(
         schema, such as that of another checked table, gives the kinds of its columns and their
         levels. ``types="ordinal"`` ("categorical", "continuous") is for all numbers with 3 to 10
         distinct values.
-    transforms : "nonparanormal" or mapping, optional
-        For all continuous columns, or by column.
+    transforms : "auto", "nonparanormal", mapping or None
+        For all continuous columns, or by column. "auto" replaces columns that are far from normal
+        by normal scores of their ranks.
     covariates : sequence of names, optional
         Columns that predict but are not predicted.
     missing : {"error", "drop", "model"}
@@ -216,7 +222,7 @@ def check_whole(
     X: object,
     *,
     types: TypesArg = None,
-    transforms: TransformArg = None,
+    transforms: TransformArg = "auto",
     covariates: Sequence[Any] | str | None = None,
     missing: MissingArg = "error",
     sample_weight: ArrayLike | None = None,
@@ -247,6 +253,7 @@ def check_whole(
         columns.decide(gap.empty)
         columns.compare_complete(gap)
         columns.look_for_dependence(gap.leave_out)
+        columns.choose_transforms(gap)
     findings += columns.gap_findings(gap, missing, forbid)
     if columns.left_out and not columns.values:
         names = [column.name for column in columns.left_out]
@@ -259,9 +266,9 @@ def check_whole(
     findings += [] if long is None else [long]
     return Checked(
         Schema(tuple(columns.schema), tuple(columns.left_out)),
-        tuple(findings + columns.findings + shape_findings(columns.shapes)),
+        tuple(findings + columns.findings + shape_findings(columns.shapes, columns.bent)),
         frame,
-        options,
+        columns.options,
         columns.values,
         columns.factors,
         gap.keep,
@@ -328,33 +335,40 @@ class ColumnOptions:
 
     kinds: Mapping[str, Kind]
     wishes: Mapping[str, Ordinal | Count]  # of columns of these kinds, with what else is said
-    transforms: Mapping[str, str | None]  # columns with an entry of their own in `transforms`
-    transform_all: str | None  # the transform of all other continuous columns
+    transforms: Mapping[str, str | None]  # of columns about which something was said or decided
+    transform_all: str | None  # of all other continuous columns
     covariates: frozenset[str]
     declared: Mapping[str, Column] = field(default_factory=dict)  # by a schema, with all values
     left_out: Mapping[str, str] = field(default_factory=dict)  # by a schema as `types`, and why
     short: Kind | None = None  # the kind of all columns with few values that are numbers
 
+    def transform_of(self, name: str) -> str | None:
+        """Return what was said or decided about the transform of a continuous column."""
+        return self.transforms.get(name, self.transform_all)
+
+    def undecided(self, name: str) -> bool:
+        """Return whether the values of a continuous column decide about its transform."""
+        return self.transform_of(name) == _AUTOMATIC
+
     def transformed(self, name: str) -> bool:
         """Return whether a continuous column is to be transformed."""
-        return self.transforms.get(name, self.transform_all) is not None
+        return self.transform_of(name) in _TRANSFORMS
 
     def extrapolated(self, name: str) -> bool:
         """Return whether the transform of a column continues beyond the range of the data."""
-        chosen = self.transforms.get(name, self.transform_all)
-        return chosen is not None and _TRANSFORMS[chosen]
+        return _TRANSFORMS.get(self.transform_of(name) or "", False)
 
 
 def resolve_options(
     frame: Frame,
     types: TypesArg = None,
-    transforms: TransformArg = None,
+    transforms: TransformArg = "auto",
     covariates: Sequence[Any] | str | None = None,
 ) -> tuple[ColumnOptions, list[Finding]]:
     """Return the options by column name, with a finding for each entry that fits no column.
 
     `types` names columns by name (by position for arrays), or has a kind or None for each; a schema
-    gives kinds and levels.
+    gives kinds and levels. Columns that a mapping of transforms does not name are "auto".
     """
     findings: list[Finding] = []
     kinds: dict[str, Kind] = {}
@@ -371,15 +385,19 @@ def resolve_options(
             if isinstance(wish, Ordinal | Count):
                 wishes[name] = wish
     by_column: dict[str, str | None] = {}
+    choices = (None, _AUTOMATIC, *_TRANSFORMS)
+    for_all: str | None = _AUTOMATIC
     if isinstance(transforms, Mapping):
         for key, choice in transforms.items():
             name = _resolved(frame, key, "transforms", findings)
-            if choice is not None and choice not in tuple(_TRANSFORMS):
-                findings.append(_bad_choice("transforms", key, "'nonparanormal' or None", choice))
+            if choice not in choices:
+                findings.append(_bad_choice("transforms", key, _TRANSFORMS_WANTED, choice))
             elif name is not None:
                 by_column[name] = choice
-    elif transforms is not None and transforms not in tuple(_TRANSFORMS):
-        wanted = "'nonparanormal', None, or a dictionary by column"
+    elif transforms is None or (isinstance(transforms, str) and transforms in choices):
+        for_all = transforms
+    else:
+        wanted = f"{_TRANSFORMS_WANTED.replace(' or', ',')}, or a dictionary by column"
         what = f"transforms must be {wanted}. Got {quoted(transforms)} instead"
         findings.append(Finding(None, what, ""))
     several = () if covariates is None else covariates
@@ -388,7 +406,6 @@ def resolve_options(
     roles = frozenset(name for name in named if name is not None)
     known = types if isinstance(types, Schema) else Schema(())
     declared = {c.name: c for c in known.columns if c.is_discrete and c.name in kinds}
-    for_all = transforms if isinstance(transforms, str) and transforms in _TRANSFORMS else None
     left_out = {each.name: each.reason for each in known.left_out if each.name in frame.positions}
     short = types if isinstance(types, str) and types in KINDS_OF_FEW_VALUES else None
     by_schema = declared, left_out, short
@@ -441,6 +458,7 @@ class Inspection:
     def __init__(self, frame: Frame, options: ColumnOptions, weights: Floats | None) -> None:
         self.frame = frame
         self.options = options
+        self.weights = weights
         self.present = present_rows(weights)
         self.findings: list[Finding] = []
         self.values: dict[str, Values] = {}
@@ -448,6 +466,7 @@ class Inspection:
         self.schema: list[Column] = []
         self.left_out: list[LeftOut] = []
         self.shapes: list[Shape] = []
+        self.bent: list[Shape] = []  # of columns whose values ask for normal scores
         self.short: dict[str, Floats] = {}  # few values of numbers that nothing is said about
 
     def read(self) -> None:
@@ -531,7 +550,7 @@ class Inspection:
             kind = self._kind(values, findings)
             if KINDS[kind].has_levels and not _has_error(findings):
                 findings += self._level_findings(name)
-            if kind != "continuous" and self.options.transforms.get(name):
+            if kind != "continuous" and self.options.transforms.get(name) in _TRANSFORMS:
                 what = f"transforms names it, but it is {described(kind)}"
                 findings.append(Finding(name, what, "take it out of transforms"))
             self.findings += findings
@@ -578,13 +597,13 @@ class Inspection:
             findings += self._set_counts(values, numbers)
         elif KINDS[kind].has_spike:
             finding = hurdle_finding(name, numbers)
-            if finding is None and name not in self.options.transforms:
+            if finding is None and self.options.transforms.get(name, "") is not None:
                 finding = amounts_finding(name, numbers)
         elif KINDS[kind].has_levels:
             self._set_factor(values)
         elif not self.options.transformed(name):
             # None in transforms: the user wants no transform.
-            if name not in self.options.transforms and short is None:
+            if self.options.transforms.get(name, "") is not None and short is None:
                 shape = shape_of(name, numbers, settled=bool(declared or finding))
                 self.shapes += [] if shape is None else [shape]
             finding = closeness_finding(name, numbers) or finding  # ranks need no precision
@@ -643,6 +662,42 @@ class Inspection:
         if flat:
             vary = np.logical_or.reduce(list(flat.values()))
             self.findings.append(gap.constant_finding(list(flat), gap.counts_among(vary)))
+
+    def choose_transforms(self, gap: Missing) -> None:
+        """Decide which of the columns that nothing is said about get normal scores.
+
+        The rows that are kept decide. Covariates stay as they are: no distribution is assumed.
+        """
+        kept: Mask | slice = slice(None) if gap.keep is None else gap.keep
+        undecided = [
+            column
+            for column in self.schema
+            if column.kind == "continuous" and self.options.undecided(column.name)
+        ]
+        targets = [column.name for column in undecided if column.role == "target"]
+        predictors = [self._predictor(each, kept) for each in self.schema if _predicts(each)]
+        weights = gap.kept(self.weights)
+        far = {
+            name: "nonparanormal"
+            for name in targets
+            if far_from_normal(self.values[name].numbers()[kept], predictors, weights)
+        }
+        shapes = (shape_of(name, self._numbers(self.values[name]), settled=True) for name in far)
+        self.bent = [shape for shape in shapes if shape is not None]
+        chosen = {column.name: far.get(column.name) for column in undecided}
+        self.options = replace(self.options, transforms={**self.options.transforms, **chosen})
+
+    def _predictor(self, column: Column, kept: Mask | slice) -> Predictor:
+        """Return a column whose effects on the means of others are part of the model."""
+        if not column.is_discrete:
+            numbers = self.values[column.name].numbers()[kept]
+            gaps = np.isnan(numbers)
+            spike = numbers == 0.0 if column.node_kind.has_spike else np.zeros_like(gaps)
+            return Predictor(np.where(gaps, -1, spike), np.where(gaps, 0.0, numbers))
+        codes = self.factors[column.name].codes[kept]
+        if column.has_levels or column.n_values <= _FEW_GROUPS:
+            return Predictor(codes)
+        return Predictor(np.where(codes < 0, -1, codes == 0), column.own_scores[codes])
 
     def look_for_dependence(self, leave_out: tuple[str, ...]) -> None:
         """Find columns that follow from others."""
@@ -742,6 +797,10 @@ class Inspection:
         if isinstance(wish, Ordinal):
             return replace(column, scores=tuple(wish.scores or ()), thresholds=wish.thresholds)
         return column
+
+
+def _predicts(column: Column) -> bool:
+    return column.role == "covariate" or column.is_discrete or column.node_kind.has_spike
 
 
 def _has_error(findings: Iterable[Finding]) -> bool:

@@ -179,13 +179,13 @@ def short_values(numbers: Numbers | Floats) -> Floats | None:
 
 
 def _inflated(numbers: Numbers) -> bool:
-    """Return whether most values are zero, far more than the others suggest.
+    """Return whether most values are zero, more than the others suggest.
 
-    Others with a mean of 2 would go with 20 % of zeros in a Poisson distribution.
+    Others with a mean of 1.5 would go with 42 % of zeros in a Poisson distribution.
     """
     zeros = numbers.share(0.0)
     several = numbers.distinct(_FEWEST_AMOUNTS) is None
-    return several and _MOSTLY < zeros < 1.0 and abs(numbers.mean) >= 2.0 * (1.0 - zeros)
+    return several and _MOSTLY < zeros < 1.0 and abs(numbers.mean) >= 1.5 * (1.0 - zeros)
 
 
 def short_finding(short: Mapping[str, Floats]) -> Finding | None:
@@ -656,20 +656,32 @@ def _advised(numbers: Numbers, n_distinct: int, skewness: float) -> Kind:
     return "hurdle" if zeros >= _SPIKE and n_distinct > _FEW else "continuous"
 
 
-def shape_findings(shapes: Sequence[Shape]) -> list[Finding]:
-    """Return at most six notes: skew, heavy tails, common values, and kinds that fit better.
+def shape_findings(shapes: Sequence[Shape], transformed: Sequence[Shape] = ()) -> list[Finding]:
+    """Return at most seven notes: transforms, skew, heavy tails, common values, and other kinds.
 
-    Each lists the columns without a transform that it is about, the worst first.
+    Each lists the columns that it is about, the worst first. `transformed` are the columns that
+    get normal scores because of their shape.
     """
+    done = {shape.name for shape in transformed}
     spiked, counts, rounded, plain = (
         [s for s in shapes if s.advised == kind]
         for kind in ("hurdle", "count", "ordinal", "continuous")
     )
-    skewed = [s for s in plain if abs(s.skewness) > _SKEWED]
-    heavy = [s for s in plain if s.excess_kurtosis > _HEAVY and abs(s.skewness) <= _SKEWED]
     piled = [s for s in plain if s.share > (_BOUND if s.at_bound else _SPIKE)]
     piled = [s for s in piled if s.n_distinct > _FEW]
+    untouched = [s for s in plain if s.name not in done]
+    skewed = [s for s in untouched if abs(s.skewness) > _SKEWED]
+    heavy = [s for s in untouched if s.excess_kurtosis > _HEAVY and s not in skewed]
     notes = (
+        _note(
+            sorted(transformed, key=lambda s: -abs(s.skewness)),
+            (
+                "is far from normal, so normal scores of its ranks take its place",
+                "are far from normal, so normal scores of their ranks take their place",
+            ),
+            _departing,
+            f"{_transform_line(transformed, 'None')} keeps the numbers as they are",
+        ),
         _note(
             sorted(skewed, key=lambda s: -abs(s.skewness)),
             ("is skewed, not normal", "are skewed, not normal"),
@@ -742,9 +754,15 @@ def _kinds_line(shapes: Sequence[Shape]) -> str:
     return types_line(names, shapes[0].advised) if shapes else ""
 
 
-def _transform_line(shapes: Sequence[Shape]) -> str:
-    """Return the option that makes the columns normal, as the user would write it."""
+def _departing(shape: Shape) -> str:
+    if abs(shape.skewness) > _SKEWED / 2:
+        return f"skewness {shape.skewness:.1f}"
+    return f"kurtosis {shape.excess_kurtosis + 3:.1f}; 3 is normal"
+
+
+def _transform_line(shapes: Sequence[Shape], how: str = '"nonparanormal"') -> str:
+    """Return the option that gives the columns a transform, as the user would write it."""
     if len(shapes) > _MOST:
-        return 'transforms="nonparanormal", for all columns'
+        return f"transforms={how}, for all columns"
     names = (literal(shape.name) for shape in shapes)
-    return "transforms={" + ", ".join(f'{name}: "nonparanormal"' for name in names) + "}"
+    return "transforms={" + ", ".join(f"{name}: {how}" for name in names) + "}"

@@ -114,7 +114,7 @@ def learn(
     X: object,
     *,
     types: TypesArg = None,
-    transforms: TransformArg = None,
+    transforms: TransformArg = "auto",
     covariates: Sequence[Any] | str | None = None,
     missing: MissingArg = "error",
     sample_weight: ArrayLike | None = None,

@@ -103,7 +103,7 @@ def learn_gaps(
     X: object,
     *,
     types: TypesArg = None,
-    transforms: TransformArg = None,
+    transforms: TransformArg = "auto",
     covariates: Sequence[Any] | str | None = None,
     sample_weight: ArrayLike | None = None,
     forbid: PairsArg = None,

@@ -276,7 +276,7 @@ def learn_parts(
     reader: Reader,
     *,
     types: TypesArg = None,
-    transforms: TransformArg = None,
+    transforms: TransformArg = "auto",
     covariates: Sequence[Any] | str | None = None,
     missing: str = "error",
     sample_weight: ArrayLike | str | None = None,
@@ -393,7 +393,7 @@ def check_parts(
     reader: Reader,
     *,
     types: TypesArg = None,
-    transforms: TransformArg = None,
+    transforms: TransformArg = "auto",
     covariates: Sequence[Any] | str | None = None,
     missing: str = "error",
     sample_weight: ArrayLike | str | None = None,
@@ -415,7 +415,7 @@ def check_parts(
     by_name = sample_weight if isinstance(sample_weight, str) else None
     first, findings = _without_weights(first, by_name)
     options, option_findings = resolve_options(first, types, transforms, covariates)
-    if options.transform_all is not None or any(options.transforms.values()):
+    if any(options.transformed(name) for name in first.names):
         raise NotYetError(
             "transforms rank all rows of a column at once, and this table comes in parts. "
             "Transform its columns before, or load the table first if it fits in memory."

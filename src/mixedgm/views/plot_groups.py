@@ -111,20 +111,21 @@ def _together(fitted: Sequence[FittedModel]) -> FittedModel:
 def plot_differences(
     columns: Columns, names: Sequence[str], *, max_edges: int | None = 40, ax: Axes | None = None
 ) -> Axes:
-    """Draw one row per edge with its estimate in every group, the most different on top.
+    """Draw one row per pair with its estimate in every group, the most different on top.
 
-    Columns: source, target, p_max, significant; estimate_<group> for every group.
-    Significant differences have dark lines; beside each is its adjusted p-value.
+    Columns: source, target, p_max, differs; estimate_<group> for every group; where they are known
+    lower_<group> and upper_<group>, drawn as thin lines, and probability_differs.
+    Pairs that differ have dark lines; beside each is the probability, or the adjusted p-value.
     """
     count = n_shown(len(columns["source"]), "max_edges", max_edges)
     ax = axes(ax, (7.0, float(np.clip(1.2 + 0.24 * count, 2.0, 40.0))), layout="constrained")
     rows = np.arange(count)[::-1]
     signed = np.array([columns[f"estimate_{name}"][:count] for name in names])
-    dark = np.asarray(columns["significant"], dtype=bool)[:count]
-    low, high = signed.min(axis=0), signed.max(axis=0)
+    dark = np.asarray(columns["differs"], dtype=bool)[:count]
+    least, most = signed.min(axis=0), signed.max(axis=0)
     ax.axvline(0.0, color="#BBBBBB", linewidth=0.8, zorder=0)
     colours = [INK if each else "#CCCCCC" for each in dark]
-    ax.hlines(rows, low, high, color=colours, linewidth=1.6, zorder=1)
+    ax.hlines(rows, least, most, color=colours, linewidth=1.6, zorder=1)
     dots = [
         ax.scatter(
             values,
@@ -137,9 +138,16 @@ def plot_differences(
         )
         for k, (name, values) in enumerate(zip(names, signed, strict=True))
     ]
-    for row, p in zip(rows, np.asarray(columns["p_max"])[:count], strict=True):
-        note_row(ax, row, "" if np.isnan(p) else f"p = {p:.2g}")
+    for k, name in enumerate(names if f"lower_{names[0]}" in columns else ()):
+        low, high = (columns[f"{end}_{name}"][:count] for end in ("lower", "upper"))
+        ax.hlines(rows, low, high, color=_COLOURS[k % len(_COLOURS)], linewidth=0.7, zorder=1)
+    what, shown = (
+        ("P", "probability_differs") if "probability_differs" in columns else ("p", "p_max")
+    )
+    for row, value in zip(rows, np.asarray(columns[shown])[:count], strict=True):
+        note_row(ax, row, "" if np.isnan(value) else f"{what} = {value:.2g}")
     name_rows(ax, rows, pair_labels(columns, range(count)))
-    ax.set_xlabel("weight, negative for negative edges")
+    partial = "partial correlation, or coefficient in residual standard deviations"
+    ax.set_xlabel(partial if what == "P" else "weight, negative for negative edges")
     ax.legend(handles=dots, frameon=False, fontsize=8, loc="best")
     return ax

@@ -41,6 +41,8 @@ class Summary(Account):
         Names of the columns of every kind that occurs, and their numbers of levels.
     covariates : tuple of str
         Columns that predict but are not predicted.
+    transformed : tuple of str
+        Continuous columns that are normal scores of ranks in the model.
     lam : float or tuple of float
         The penalty, or one per column of the table (NaN for covariates).
     lam_max : float or None
@@ -89,6 +91,7 @@ class Summary(Account):
     notes: tuple[str, ...] = ()
     loss: str = "pseudolikelihood"
     moderators: tuple[str, ...] = ()
+    transformed: tuple[str, ...] = ()
     n_possible_deviations: int = 0
     refitted: bool = False
     ridge: tuple[tuple[str, str], ...] = ()
@@ -193,6 +196,7 @@ def summarise(fitted: FittedModel, notes: tuple[str, ...] = ()) -> Summary:
         notes=(*_left_out(schema), *report.notes, *_determined(fitted), *notes),
         loss=report.loss,
         moderators=tuple(schema.nodes[node].name for node in fitted.moderators),
+        transformed=tuple(c.name for c in schema.columns if c.transform is not None),
         n_possible_deviations=_possible_deviations(fitted),
         refitted=report.refitted,
         ridge=report.ridge,

@@ -92,6 +92,8 @@ def heading(summary: Summary) -> str:
 def facts(summary: Summary) -> list[tuple[str, str]]:
     """Return names and values of everything except the edges, as text."""
     columns, edges = ("columns", _columns(summary)), ("edges", _edges(summary))
+    scores = few(summary.transformed, _MOST_NAMES, _short)
+    scores = f"{scores} (normal scores of ranks)" if scores else ""
     if summary.n_rows == 0:
         named = [("parameters", summary.message), columns, edges]
     else:
@@ -105,6 +107,7 @@ def facts(summary: Summary) -> list[tuple[str, str]]:
             ("rows", rows),
             ("missing", "" if summary.completion is None else str(summary.completion)),
             columns,
+            ("transformed", scores),
             ("covariates", few(summary.covariates, _MOST_NAMES, _short)),
             edges,
             ("moderated", varying),

@@ -61,6 +61,7 @@ def test_three_groups_and_their_mean() -> None:
     groups = [pairs_of(slice(at, at + 200)).estimates for at in (0, 200, 400)]
     both = Differences(tuple(groups), people_nodes())
     statistic, _ = both.tested([each.eta for each in groups])
+    mean_of_groups = both.together(range(3))
     layout = groups[0].layout
     starts = layout.starts - layout.n_node_terms
     squares = groups[0].start
@@ -73,8 +74,8 @@ def test_three_groups_and_their_mean() -> None:
             values.append(each.eta[lo:hi])
         whole = np.linalg.inv(sum(inverses))
         mean = whole @ sum(i @ v for i, v in zip(inverses, values, strict=True))
-        np.testing.assert_allclose(both.mean.eta[lo:hi], mean, atol=1e-10)
-        kept = both.mean.covariance[squares[g] : squares[g + 1]].reshape(hi - lo, -1)
+        np.testing.assert_allclose(mean_of_groups.eta[lo:hi], mean, atol=1e-10)
+        kept = mean_of_groups.covariance[squares[g] : squares[g + 1]].reshape(hi - lo, -1)
         np.testing.assert_allclose(kept, whole, atol=1e-12)
         expected = sum((v - mean) @ i @ (v - mean) for i, v in zip(inverses, values, strict=True))
         assert statistic[g] == pytest.approx(expected)

@@ -24,7 +24,7 @@ def test_labels_move_within_blocks_only(weighted: bool) -> None:
     design = encode(data, options, weight if weighted else None)
     fitted = mg.MixedGraphicalModel(lam=0.1).fit(data).fitted_
     plan = plan_of(fitted, options, design, "fixed", "nonparametric", None)
-    groups = Groups(("a", "b"), np.arange(60) % 2, block)
+    groups = Groups(("a", "b"), np.arange(60) % 2, block, paired=True)
     equal = EqualGroups.of(design, groups)
     shuffle = Shuffle(plan, equal, np.zeros(0, dtype=int))
     dealt = np.zeros((2, 60))

@@ -15,8 +15,8 @@ RNG = np.random.default_rng(0)
 NORMAL = RNG.normal(size=2000)
 
 
-def notes(**columns):
-    checked = check_table(pd.DataFrame({"n": NORMAL} | columns))
+def notes(transforms=None, **columns):
+    checked = check_table(pd.DataFrame({"n": NORMAL} | columns), transforms=transforms)
     return [f for f in checked.findings if f.severity == "note"]
 
 
@@ -49,6 +49,21 @@ def test_a_skewed_column_with_the_line_that_helps():
     assert note.what.startswith("7 columns are skewed, not normal: 'w")
     assert note.what.endswith(" and 2 more")
     assert note.remedy == 'transforms="nonparanormal", for all columns'
+
+
+def test_columns_that_get_normal_scores_by_their_values():
+    wage = RNG.lognormal(0, 0.5, size=2000)
+    (note,) = notes("auto", wage=wage)
+    assert note.column == "wage"
+    assert note.what == (
+        "far from normal, so normal scores of its ranks take its place "
+        f"(skewness {stats.skew(wage):.1f})"
+    )
+    assert note.remedy == 'transforms={"wage": None} keeps the numbers as they are'
+    (note,) = notes("auto", wage=wage, share=RNG.uniform(size=2000))
+    assert note.what.startswith("2 columns are far from normal, so normal scores of their ranks ")
+    assert note.what.endswith("'share' (kurtosis 1.8; 3 is normal)")
+    assert notes({"wage": None}, wage=wage) == []
 
 
 def test_a_transform_ends_the_note():
@@ -131,6 +146,5 @@ def test_a_fit_is_silent_about_notes_but_mentions_strong_ones_in_one_line():
 
 
 def test_short_tables_give_no_note():
-    assert (
-        check_table(pd.DataFrame({"x": np.exp(NORMAL[:19] * 2), "y": NORMAL[:19]})).findings == ()
-    )
+    short = pd.DataFrame({"x": np.exp(NORMAL[:19] * 2), "y": NORMAL[:19]})
+    assert check_table(short).findings == ()

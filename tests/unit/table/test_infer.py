@@ -239,8 +239,8 @@ def test_transform_for_all_or_by_column():
         ({"types": {"stage": "nominal"}}, "types['stage'] must be 'continuous', 'hurdle', 'ordinal', 'count' or 'categorical', or mg.Ordinal(...) or mg.Count(...). Got 'nominal' instead"),
         ({"types": ["continuous"]}, "types must be a dictionary by column, a schema, a list of 2 kinds, or 'ordinal', 'categorical' or 'continuous' for all numbers with 3 to 10 distinct values. Got 1 entries"),
         ({"types": "hurdle"}, "for all numbers with 3 to 10 distinct values. Got 'hurdle' instead"),
-        ({"transforms": "log"}, "transforms must be 'nonparanormal', None, or a dictionary by column. Got 'log'"),
-        ({"transforms": {"noise": "log"}}, "transforms['noise'] must be 'nonparanormal' or None. Got 'log' instead"),
+        ({"transforms": "log"}, "transforms must be 'auto', 'nonparanormal', None, or a dictionary by column. Got 'log'"),
+        ({"transforms": {"noise": "log"}}, "transforms['noise'] must be 'auto', 'nonparanormal' or None. Got 'log' instead"),
         ({"transforms": {"stage": "nonparanormal"}}, "column 'stage': transforms names it, but it is categorical"),
     ],
 )  # fmt: skip

@@ -35,18 +35,18 @@ if TYPE_CHECKING:
 USAGE = "TABLE --groups COLUMN -o FOLDER [options]"
 SUMMARY = "learn one network per group of rows and test whether they differ"
 EXPLANATION = """
-Learn a network in each group of rows, at the same penalty, and list the edges side by side. Where
-every group has enough rows, all pairs of columns are estimated in each of them without shrinkage,
-and their differences are tested. Else the group labels are shuffled many times and the networks
-learnt again: differences that hardly ever arise in this way are significant. Both allow for groups
-with other means and shares; the summary says which was done and why. Models, tables and pictures go
-into a folder. With --checkpoint, finished shuffles are kept, and --resume continues after any
-interruption, with the same results.
+Learn a network in each group of rows, and list the pairs of columns side by side. Where every
+group has enough rows, each pair is estimated without shrinkage given the edges found in any group,
+and the differences are tested: every pair gets a probability that it differs. Else the group labels
+are shuffled many times and the networks learnt again. Groups may differ in means, units and shares;
+the summary says which was done and why. Models, tables and pictures go into a folder. With
+--checkpoint, finished shuffles are kept, and --resume continues after any interruption, with the
+same results.
 """
 EXAMPLES = """
 mixedgm compare survey.csv --groups site -o sites
 mixedgm compare survey.csv --groups site -o sites --permutations 2000
-mixedgm compare survey.csv --groups site -o sites --blocks school
+mixedgm compare survey.csv --groups wave -o waves --paired person
 mixedgm compare survey.csv --groups site -o sites --checkpoint kept --resume
 """
 
@@ -64,9 +64,13 @@ def add_arguments(parser: ArgumentParser) -> None:
     text = "one penalty for all groups (default), or one chosen in each, which takes longer"
     add_choice(parser, "--penalty", "common", "own", text=text)
     parser.add_argument("--lam", type=float, help="the penalty, instead of choosing it")
-    text = "column: labels are shuffled within its values only"
-    parser.add_argument("--blocks", metavar="NAME", help=text)
+    text = "column of persons or other units that are in several groups"
+    parser.add_argument("--paired", metavar="NAME", help=text)
+    text = "column of rows that belong together, such as households"
+    parser.add_argument("--cluster", metavar="NAME", help=text)
     add_number(parser, "--alpha", default=0.05, metavar="ALPHA", text="level of significance")
+    text = "pairs differ if they are the same with at most this probability"
+    add_number(parser, "--limit", default=0.45, metavar="P", text=text)
     add_checkpoint(parser, "where finished shuffles are kept")
     add_formulas(parser)
     add_fitting(parser)
@@ -80,7 +84,8 @@ def run(args: Namespace, console: Console) -> None:
     check_checkpoint(args, "permutations")
     folder = make_folder(args.output)
     frame, weights = read_columns(args)
-    style = network_options(args, [n for n in frame.names if n not in (args.groups, args.blocks)])
+    taken = (args.groups, args.paired, args.cluster)
+    style = network_options(args, [name for name in frame.names if name not in taken])
     console.keeps_partial = True
     with console.announcing_compilation():
         comparison = compare(
@@ -88,9 +93,11 @@ def run(args: Namespace, console: Console) -> None:
             args.groups,
             test=args.test,
             penalty=args.penalty,
-            blocks=args.blocks,
+            paired=args.paired,
+            cluster=args.cluster,
             n_perm=args.permutations,
             alpha=args.alpha,
+            limit=args.limit,
             sample_weight=weights,
             checkpoint=args.checkpoint,
             verbose=int(console.shows_progress),
@@ -111,7 +118,7 @@ def _write_tables(comparison: GroupComparison, folder: Path, formulas: Formulas)
         model.save(folder / file)
     groups = columns_of(comparison.group_table())
     write_columns({**groups, "model": files}, folder / "groups.csv", formulas)
-    write_tables(comparison, ("edges", "tests", "degenerate"), folder, formulas)
+    write_tables(comparison, comparison.tables, folder, formulas)
 
 
 def _draw(
