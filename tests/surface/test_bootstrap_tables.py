@@ -26,7 +26,7 @@ def table() -> pd.DataFrame:
 
 @pytest.fixture(scope="module")
 def model(table):
-    return mg.MixedGraphicalModel(lam=LAM, tol=1e-8).fit(table)
+    return mg.MixedGraphicalModel(lam=LAM, tol=1e-8, transforms=None).fit(table)
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +43,9 @@ def alone(table, model) -> list[mg.MixedGraphicalModel]:
     fits = []
     for seed in spawned(5):
         rows = np.random.default_rng(seed).integers(150, size=150)
-        fits.append(mg.MixedGraphicalModel(lam=LAM, tol=1e-8).fit(table.iloc[rows]))
+        fits.append(
+            mg.MixedGraphicalModel(lam=LAM, tol=1e-8, transforms=None).fit(table.iloc[rows])
+        )
         fits[-1].fitted_ = replace(fits[-1].fitted_, rows=model.fitted_.rows)
     return fits
 
@@ -249,7 +251,9 @@ def test_resamples_of_case_dropping_are_fits_of_the_rows_that_stay(dropping, tab
     for k, share in ((0, 0.1), (1, 0.5)):
         rng = np.random.default_rng(spawned(5, 60)[k])
         rows = rng.permutation(150)[: round((1 - share) * 150)]
-        fit = mg.MixedGraphicalModel(lam=LAM, tol=1e-8).fit(table.iloc[np.sort(rows)])
+        fit = mg.MixedGraphicalModel(lam=LAM, tol=1e-8, transforms=None).fit(
+            table.iloc[np.sort(rows)]
+        )
         fit.fitted_ = replace(fit.fitted_, rows=model.fitted_.rows)
         expected = strengths_of([fit]).iloc[0]
         ends = [frozenset(names[end].name for end in p) for p in dropping.replicates.ends]
