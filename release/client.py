@@ -8,10 +8,10 @@ import mixedgm as mg
 
 
 def strongest(table: str | Path, limit: int) -> list[tuple[str, str, float]]:
-    """Return the names and the weight of the heaviest edges."""
+    """Return the names and the strength of the strongest edges."""
     model: mg.MixedGraphicalModel = mg.MixedGraphicalModel(select=mg.EBIC(gamma=0.25)).fit(table)
     edges: tuple[mg.Edge, ...] = model.edges_
-    return [(edge.source, edge.target, edge.weight) for edge in edges[:limit]]
+    return [(edge.source, edge.target, edge.strength) for edge in edges[:limit]]
 
 
 def share_of_women(model: mg.MixedGraphicalModel) -> float:

@@ -472,8 +472,7 @@ def _judge_edges(run: _Run) -> None:
     edges = load("m.mgm").fitted_.edges
     marked = "mark" in run.argv
     same = len(told) == len(edges) and all(
-        (marked or record["source"] == edge.source)
-        and np.isclose(float(record["weight"]), edge.weight)
+        (marked or record["source"] == edge.source) and np.isclose(float(record["norm"]), edge.norm)
         for record, edge in zip(told, edges, strict=False)
     )
     if not same:

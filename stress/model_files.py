@@ -184,7 +184,7 @@ def _faults_in(model: Any, base: Base, saved: bytes, file: Path) -> list[str]:
         faults.append(f"its settings are impossible: {error}")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        if not all(np.isfinite(edge.weight) for edge in model.edges_):
+        if not all(np.isfinite(edge.norm) for edge in model.edges_):
             faults.append("an edge has a weight that is not finite")
         if _saved(mg.load(file), file) != saved:
             faults.append("it comes back as another model")

@@ -148,8 +148,8 @@ def _check(text: str, model: Any) -> None:
     require(all(name.isprintable() for name in nodes), "a name cannot be printed")
     edges = content["graph"]["edges"]
     require(len(edges) == len(model.edges_), f"{len(edges)} edges instead of {len(model.edges_)}")
-    ours = sorted(float(f"{edge.weight:.4g}") for edge in model.edges_)
-    theirs = sorted(float(edge["weight"]) for edge in edges)
+    ours = sorted(float(f"{edge.norm:.4g}") for edge in model.edges_)
+    theirs = sorted(float(edge["norm"]) for edge in edges)
     require(np.allclose(ours, theirs), "other weights")
     _walk(content)
 

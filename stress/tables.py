@@ -187,7 +187,7 @@ def _questions(
     """What a user asks of a fitted model."""
     table = case.table
     targets = model.schema_.targets
-    inquiry.ask("edges", lambda: finite_cells("weight", list(model.edges()["weight"])))
+    inquiry.ask("edges", lambda: finite_cells("strength", list(model.edges()["strength"])))
     inquiry.ask("summary", lambda: inquiry.text(str(model.summary())))
     predicted = inquiry.ask("predict", lambda: model.predict(table))
     if predicted is not None:
@@ -244,7 +244,7 @@ def _look_at(model: Any) -> None:
             fine = np.isfinite(value) | (np.isneginf(value) & (each.name == "bias"))
             if not fine.all():
                 raise WrongAnswerError(f"{each.name} is not finite (converged: {model.converged_})")
-    if not np.isfinite(fitted.edge_weights).all() or not np.isfinite(fitted.node_scales).all():
+    if not np.isfinite(fitted.edge_norms).all() or not np.isfinite(fitted.node_scales).all():
         raise WrongAnswerError(f"weights of edges are not finite (converged: {model.converged_})")
     if model.converged_ and not (np.isfinite(model.kkt_) and np.isfinite(model.objective_)):
         raise WrongAnswerError(f"converged with kkt {model.kkt_} and objective {model.objective_}")

@@ -47,7 +47,7 @@ for pair in sorted(map(sorted, pairs[0] - pairs[1])):
 
 varying = mg.MixedGraphicalModel(covariates=covariates, moderators=["age"]).fit(table)
 edges = varying.edges()
-edges[edges["moderator"] == "age"][["source", "target", "weight", "probability"]].round(2)
+edges[edges["moderator"] == "age"][["source", "target", "strength", "probability"]].round(2)
 
 # %%
 # At a given age the model is an ordinary one. How much more probable interest income is for every

@@ -16,8 +16,8 @@ import mixedgm as mg
 names = [f"gene{k:03d}" for k in range(180)] + [f"trait{k:02d}" for k in range(20)]
 graph = nx.relabel_nodes(nx.gnm_random_graph(200, 200, seed=1), dict(enumerate(names)))
 types = {name: "continuous" if name.startswith("gene") else 2 for name in names}
-strength = {"continuous-continuous": (0.3, 0.5), "continuous-categorical": (0.8, 1.2)}
-truth = mg.random_model(graph, types=types, strength=strength, random_state=0)
+sizes = {"continuous-continuous": (0.3, 0.5), "continuous-categorical": (0.8, 1.2)}
+truth = mg.random_model(graph, types=types, sizes=sizes, random_state=0)
 table = truth.sample(150, random_state=0)
 table.shape
 

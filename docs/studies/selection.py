@@ -77,7 +77,7 @@ def drawn(setting: Setting, seed: int) -> tuple[object, mg.MixedGraphicalModel]:
         for kind, (low, high) in STRENGTH.items()
     }
     named = nx.relabel_nodes(graph, {k: f"v{k:02d}" for k in graph})
-    truth = mg.random_model(named, types=types, strength=strength, random_state=seed)
+    truth = mg.random_model(named, types=types, sizes=strength, random_state=seed)
     return truth.sample(setting.rows, random_state=1000 + seed), truth
 
 

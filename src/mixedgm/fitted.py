@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -10,7 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mixedgm.errors import DistributionError, ParameterError
+from mixedgm.errors import DistributionError, ParameterError, SamplingWarning
+from mixedgm.inference.strength import ConditionalInformation, RestRows, freedom, strength
 from mixedgm.model.conditional_gaussian import ConditionalGaussian
 from mixedgm.model.kinds import Point
 from mixedgm.model.layout import Floats, Ints
@@ -28,6 +30,10 @@ from mixedgm.table.schema import Schema
 if TYPE_CHECKING:
     from mixedgm.joint.sampling import Draw, Method
 
+_N_DRAWN = 2_000
+_N_ON_PATH = 300
+"""Rows at which strengths along a path are computed."""
+
 Points = Mapping[int, Callable[[Floats], NDArray[Any]]]
 """Of some nodes: conditionals (means, or log probabilities of values) -> predictions."""
 
@@ -35,7 +41,7 @@ Points = Mapping[int, Callable[[Floats], NDArray[Any]]]
 class Edge(NamedTuple):
     """One edge of a graph: two columns that are related given all others.
 
-    ``model.edges_`` holds the edges of a model, heaviest first.
+    ``model.edges_`` holds the edges of a model, strongest first.
 
     Attributes
     ----------
@@ -43,20 +49,23 @@ class Edge(NamedTuple):
         Names of the two columns.
     kind : str
         Kinds of the two columns, such as "continuous-categorical" or "ordinal-count".
-    weight : float
-        Norm of the edge's parameters on the calibrated scale: free of units and comparable between
-        kinds.
+    strength : float
+        How much the two columns say about each other given all others, from 0 to 1: the absolute
+        partial correlation of two numbers, and its counterpart for all other kinds,
+        sqrt(1 - exp(-2 I)) with their conditional mutual information I.
     sign : {"+", "-"} or None
         None where the edge has no single sign: one of its columns is categorical with three or
         more levels, or a hurdle column of which "whether" and "how much" have different signs.
     partial_correlation : float or None
         For two continuous columns only.
+    norm : float
+        Norm of the edge's parameters on the scale of the penalty.
     directed : bool
         Whether `source` is a covariate, which predicts `target` and is not predicted.
     moderator : str or None
-        With a moderator this is not an edge, but how an edge varies with that column: `weight` is
-        the norm of the deviations, and `sign` says what more of the moderator (the second of two
-        levels) does to the entry that gives the edge its sign.
+        With a moderator this is not an edge, but how an edge varies with that column: `strength`
+        and `norm` are those of the deviations, and `sign` says what more of the moderator (the
+        second of two levels) does to the entry that gives the edge its sign.
     ridge : bool
         Whether the rows alone leave the edge open, so that its estimate has a small ridge.
 
@@ -72,9 +81,10 @@ class Edge(NamedTuple):
     source: str
     target: str
     kind: str
-    weight: float
+    strength: float
     sign: str | None
     partial_correlation: float | None
+    norm: float
     directed: bool = False
     moderator: str | None = None
     ridge: bool = False
@@ -108,7 +118,7 @@ class FittedModel:
     params : Params
         In the data's own units (normal scores where a column has a transform).
     node_scales : ndarray (p + q,)
-        sqrt(tr cov) of every column in the training data; the calibrated weight of an edge is the
+        sqrt(tr cov) of every column in the training data; the penalty weighs an edge by the
         product of two of them.  Of a hurdle column two: of whether it is zero, and of how much.
     report : FitReport
     library : str
@@ -126,8 +136,14 @@ class FittedModel:
         Of the training table; None where no table gave the joint distribution of all columns.
     known_terms : NodeTerms or None
         `joint_terms`, where a file had them.
-    shrunken_weights : ndarray (1 + moderators, p + q, p + q) or None
-        Weights of edges and deviations in the penalised estimate, where the graph was refitted.
+    shrunken_norms : ndarray (1 + moderators, p + q, p + q) or None
+        Norms of edges and deviations in the penalised estimate, where the graph was refitted.
+    known_strengths : ndarray (edges + deviations,) or None
+        `strengths`, where they are known.
+    known_path_strengths : tuple of ndarray or None
+        Strengths at every lam of the path, where they are known.
+    rows : RestRows or None
+        Some rows of the training table, at which strengths are computed; not kept in files.
     """
 
     schema: Schema
@@ -141,13 +157,22 @@ class FittedModel:
     edge_probability: Floats | None = None
     margins: Margins | None = None
     known_terms: NodeTerms | None = None
-    shrunken_weights: Floats | None = None
+    shrunken_norms: Floats | None = None
+    known_strengths: Floats | None = None
+    known_path_strengths: tuple[Floats, ...] | None = None
+    rows: RestRows | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without rows: a copy in another process has the strengths that they give."""
+        if self.rows is None:
+            return vars(self)
+        return {**vars(self), "known_strengths": self.strengths, "rows": None}
 
     # -- graph -------------------------------------------------------------------------------------
 
     @property
     def column_scales(self) -> Floats:
-        """(d,) scale of every design column: the weight of an edge is that of its scaled block."""
+        """(d,) scale of every design column: the norm of an edge is that of its scaled block."""
         return self.node_scales[self.params.nodes.column_scale]
 
     @cached_property
@@ -156,34 +181,99 @@ class FittedModel:
         return self.params.edge_coef(self.report.rule)
 
     @cached_property
-    def edge_weights(self) -> Floats:
-        """(p + q, p + q) symmetric matrix of edge weights, zero where there is no edge.
+    def edge_norms(self) -> Floats:
+        """(p + q, p + q) symmetric matrix of the norms of edges, zero where there is no edge.
 
-        Separate regressions have two copies of an edge; this is the weight of their mean, where
+        Separate regressions have two copies of an edge; this is the norm of their mean, where
         the rule finds an edge at all.
         """
-        u, v, weight = self._weighted_pairs
-        matrix = np.zeros((len(self.schema.nodes), len(self.schema.nodes)))
-        matrix[u, v] = matrix[v, u] = weight
-        return matrix
+        return self._as_matrix(self._pairs_with_norms[2])
 
     @cached_property
-    def _weighted_pairs(self) -> tuple[Ints, Ints, Floats]:
-        """Nodes u < v of every edge, sorted, and its weight."""
+    def edge_strengths(self) -> Floats:
+        """(p + q, p + q) symmetric matrix of the strengths of edges."""
+        return self._as_matrix(self.strengths[: len(self._pairs_with_norms[2])])
+
+    def _as_matrix(self, values: Floats) -> Floats:
+        u, v, _ = self._pairs_with_norms
+        matrix = np.zeros((len(self.schema.nodes), len(self.schema.nodes)))
+        matrix[u, v] = matrix[v, u] = values
+        return matrix
+
+    @property
+    def varying(self) -> tuple[Ints, Ints, Ints]:
+        """Moderators and nodes u < v of every deviation."""
+        m, u, v = np.nonzero(np.triu(self.deviation_norms, 1))
+        return m, u, v
+
+    @cached_property
+    def strengths(self) -> Floats:
+        """(edges + deviations,) strengths, of edges in the order of their nodes.
+
+        They are means over rows of the training table.  A model that has none, such as one with
+        given parameters, takes rows drawn from it.
+        """
+        if self.known_strengths is not None:
+            return self.known_strengths
+        return self.strengths_from(self.rows or self.drawn_rows(), self._n_behind)
+
+    @property
+    def _n_behind(self) -> float:
+        """Observations behind unshrunken estimates; others have no excess of information."""
+        is_free = self.report.refitted or self.report.lam == 0.0
+        return self.report.total_weight if is_free and self.report.was_fitted else np.inf
+
+    def strengths_from(self, rows: RestRows | None, n: Floats | float) -> Floats:
+        """(edges + deviations,) strengths as means over these rows.
+
+        Estimates that come from n observations, a number or a matrix over pairs of nodes, have
+        d / 2n nats too much on average, with the d parameters of an edge.  Without rows, strengths
+        that need some are NaN.
+        """
+        (u, v, _), (m, a, b) = self._pairs_with_norms, self.varying
+        inside = ConditionalInformation(self.params, rows, self.schema.covariates)
+        of_edges, of_deviations = inside.of(u, v, self.edge_coef), np.zeros(len(m))
+        parameters = freedom(self.params, u, v)
+        varying = freedom(self.params, a, b)
+        for k, at in enumerate(zip(m.tolist(), a.tolist(), b.tolist(), strict=True)):
+            varying[k] *= self.params.nodes.freedom[self.moderators[at[0]]]
+            parameters[(u == at[1]) & (v == at[2])] += varying[k]
+            of_deviations[k] = inside.of_deviation(*at, self._deviation(*at))
+        nats = np.concatenate([of_edges, of_deviations])
+        left, right = np.concatenate([u, a]), np.concatenate([v, b])
+        observations = n if isinstance(n, float) else n[left, right]
+        return strength(nats, 0.5 * np.concatenate([parameters, varying]) / observations)
+
+    def drawn_rows(self) -> RestRows | None:
+        """Rows drawn from the model; None where it has no joint distribution, or needs no rows."""
+        u, v, _ = self._pairs_with_norms
+        if self.params.nodes.gaussian_nodes[np.union1d(u, v)].all() or self.schema.covariates:
+            return None
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SamplingWarning)
+            try:
+                drawn = self.draw(_N_DRAWN, np.random.default_rng(0))
+            except (DistributionError, ParameterError):
+                return None
+        return RestRows(drawn.numbers, drawn.codes)
+
+    @cached_property
+    def _pairs_with_norms(self) -> tuple[Ints, Ints, Floats]:
+        """Nodes u < v of every edge, sorted, and its norm."""
         (u, v), scale = self._pairs, self.column_scales
-        weight = np.zeros(len(u))
+        norm = np.zeros(len(u))
         for at, (rows, columns) in self._blocks_of(u, v):
             # Scaled first: in units that are very large or small the square of a coefficient has
             # no place in double precision.
             scaled = scale[rows] * self.edge_coef[rows, columns] * scale[columns]
-            weight[at] = np.sqrt((scaled**2).sum(axis=1).sum(axis=1))
-        there = weight != 0.0
-        return u[there], v[there], weight[there]
+            norm[at] = np.sqrt((scaled**2).sum(axis=1).sum(axis=1))
+        there = norm != 0.0
+        return u[there], v[there], norm[there]
 
     @property
-    def pair_weights(self) -> Floats:
-        """Weights of the edges, in the order of their nodes."""
-        return self._weighted_pairs[2]
+    def pair_norms(self) -> Floats:
+        """Norms of the edges, in the order of their nodes."""
+        return self._pairs_with_norms[2]
 
     @cached_property
     def _pairs(self) -> tuple[Ints, Ints]:
@@ -226,41 +316,56 @@ class FittedModel:
         return () if self.params.moderation is None else self.params.moderation.nodes
 
     @cached_property
-    def deviation_weights(self) -> Floats:
-        """(moderators, p + q, p + q) weights of the deviations of every edge."""
+    def deviation_norms(self) -> Floats:
+        """(moderators, p + q, p + q) norms of the deviations of every edge."""
         n_nodes = len(self.schema.nodes)
         if self.params.moderation is None:
             return np.zeros((0, n_nodes, n_nodes))
         moderation = self.params.moderation
-        strengths = moderation.strengths(self.params, self.column_scales)
+        norms = moderation.norms(self.params, self.column_scales)
         if self.params.nodewise:
-            there = [joined(part > 0.0, self.report.rule) for part in strengths]
+            there = [joined(part > 0.0, self.report.rule) for part in norms]
             mean = [0.5 * (part + part.swapaxes(1, 2)) for part in moderation.deviations]
             both = replace(moderation, deviations=tuple(mean))
-            strengths = np.where(there, both.strengths(self.params, self.column_scales), 0.0)
-        upper = np.triu(strengths, 1)
+            norms = np.where(there, both.norms(self.params, self.column_scales), 0.0)
+        upper = np.triu(norms, 1)
         return np.asarray(upper + upper.swapaxes(1, 2))
 
     @property
-    def all_weights(self) -> Floats:
-        """(1 + moderators, p + q, p + q) weights of edges, and of their deviations."""
-        return np.concatenate([self.edge_weights[None], self.deviation_weights])
+    def all_norms(self) -> Floats:
+        """(1 + moderators, p + q, p + q) norms of edges, and of their deviations."""
+        return np.concatenate([self.edge_norms[None], self.deviation_norms])
 
     @cached_property
     def edges(self) -> tuple[Edge, ...]:
-        """Edges and their deviations, heaviest first."""
-        varying = np.triu(self.deviation_weights, 1)
-        m, a, b = np.nonzero(varying)
-        weights = np.concatenate([self._weighted_pairs[2], varying[m, a, b]])
-        deviations = zip(*(part.tolist() for part in (m, a, b, varying[m, a, b])), strict=True)
-        both = [*self._plain_edges(), *(self._deviation_edge(*each) for each in deviations)]
-        return tuple(both[at] for at in np.argsort(-weights, kind="stable").tolist())
+        """Edges and their deviations, strongest first; of equal ones the larger norm."""
+        plain, strengths = list(self._plain_edges()), self.strengths
+        places = zip(*(part.tolist() for part in self.varying), strict=True)
+        of_deviations = strengths[len(plain) :].tolist()
+        deviations = zip(places, of_deviations, strict=True)
+        both = [*plain, *(self._deviation_edge(place, size) for place, size in deviations)]
+        order = np.lexsort((-np.array([edge.norm for edge in both]), -strengths))
+        return tuple(both[at] for at in order.tolist())
 
     def edges_at(self, k: int) -> tuple[Edge, ...]:
-        """Edges and deviations of the k-th lam of the path, as penalised there, heaviest first."""
+        """Edges and deviations of the k-th lam of the path, as penalised there, strongest first."""
+        known = self.path_strengths
+        return replace(self._at_lam(k), known_strengths=None if known is None else known[k]).edges
+
+    @cached_property
+    def path_strengths(self) -> tuple[Floats, ...] | None:
+        """`strengths` at every lam of the path, from fewer rows; None where no rows are known."""
+        if self.known_path_strengths is not None or self.rows is None or self.path is None:
+            return self.known_path_strengths
+        return tuple(self._at_lam(k).strengths for k in range(len(self.path)))
+
+    def _at_lam(self, k: int) -> FittedModel:
+        """The penalised model at the k-th lam of the path."""
         assert self.path is not None
-        there = replace(self.report, ridge=())
-        return replace(self, params=self.path.params(k), report=there).edges
+        report = replace(self.report, ridge=(), refitted=False, lam=self.path.points[k].lam)
+        rows = None if self.rows is None else self.rows.some(_N_ON_PATH)
+        params = self.path.params(k)
+        return replace(self, params=params, report=report, known_strengths=None, rows=rows)
 
     def frequency_of(self, edge: Edge) -> float:
         """Share of the subsamples that have this edge or deviation."""
@@ -290,28 +395,30 @@ class FittedModel:
         m, u, v = self._place(edge)
         return float(values[(m, u, v) if self.moderators else (u, v)])
 
-    def shrunken_weight_of(self, edge: Edge) -> float:
-        """Its weight before the refit; NaN in a refit that was stored without these."""
+    def shrunken_norm_of(self, edge: Edge) -> float:
+        """Its norm before the refit; NaN in a refit that was stored without these."""
         if not self.report.refitted:
-            return edge.weight
-        if self.shrunken_weights is None:
+            return edge.norm
+        if self.shrunken_norms is None:
             return np.nan
-        return float(self.shrunken_weights[self._place(edge)])
+        return float(self.shrunken_norms[self._place(edge)])
 
     def _place(self, edge: Edge) -> tuple[int, int, int]:
         names = [None, *(self.schema.nodes[node].name for node in self.moderators)]
         ends = self.schema.node_index(edge.source), self.schema.node_index(edge.target)
         return names.index(edge.moderator), *ends
 
-    def _deviation_edge(self, m: int, u: int, v: int, weight: float) -> Edge:
+    def _deviation_edge(self, place: tuple[int, int, int], size: float) -> Edge:
+        m, u, v = place
         nodes, node = self.schema.nodes, self.moderators[m]
         return Edge(
             nodes[u].name,
             nodes[v].name,
             edge_kind(self.schema, u, v),
-            weight,
+            size,
             self._sign_of(self._deviation(m, u, v), node, u, v),
             None,
+            float(self.deviation_norms[m, u, v]),
             moderator=nodes[node].name,
             ridge=self._has_ridge(u, v),
         )
@@ -335,21 +442,24 @@ class FittedModel:
 
     def _plain_edges(self) -> Iterator[Edge]:
         """The edges themselves, without deviations, in the order of their nodes."""
-        nodes, (u, v, weight) = self.schema.nodes, self._weighted_pairs
+        nodes, (u, v, norm) = self.schema.nodes, self._pairs_with_norms
         is_fixed = np.isin(np.arange(len(nodes)), self.schema.covariates)
         pairs = zip(u.tolist(), v.tolist(), strict=True)
-        values = (weight.tolist(), self._signs, self._partial_correlations)
+        strengths = self.strengths[: len(norm)].tolist()
+        values = (strengths, self._signs, self._partial_correlations, norm.tolist())
         directed = (is_fixed[u] | is_fixed[v]).tolist()
-        for (a, b), size, sign, relation, fixed in zip(pairs, *values, directed, strict=True):
+        for (a, b), size, sign, relation, norm_of, fixed in zip(
+            pairs, *values, directed, strict=True
+        ):
             source, target = self.schema.directed(a, b) if fixed else (a, b)
             kind, ridge = edge_kind(self.schema, a, b), self._has_ridge(a, b)
             names = nodes[source].name, nodes[target].name
-            yield Edge(*names, kind, size, sign, relation, fixed, ridge=ridge)
+            yield Edge(*names, kind, size, sign, relation, norm_of, fixed, ridge=ridge)
 
     @property
     def _partial_correlations(self) -> list[float | None]:
         """Of every edge between two Gaussian columns that are both predicted."""
-        params, (u, v, _) = self.params, self._weighted_pairs
+        params, (u, v, _) = self.params, self._pairs_with_norms
         inner = params.nodes.gaussian_nodes.copy()
         inner[list(self.schema.covariates)] = False
         both = np.flatnonzero(inner[u] & inner[v])
@@ -361,7 +471,7 @@ class FittedModel:
     @property
     def _signs(self) -> list[str | None]:
         """Of every edge, where it has one: see `_sign_of`."""
-        spans, (u, v, _) = self.schema.spans, self._weighted_pairs
+        spans, (u, v, _) = self.schema.spans, self._pairs_with_norms
         has_sign = spans.signed | spans.spiked_nodes
         out = np.full(len(u), None, dtype=object)
         signed = np.flatnonzero(has_sign[u] & has_sign[v])

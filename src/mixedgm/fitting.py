@@ -25,6 +25,7 @@ from mixedgm.estimates import (
     with_bounds_checked,
 )
 from mixedgm.fitted import FittedModel
+from mixedgm.inference.strength import RestRows
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.model.margins import Margins
 from mixedgm.model.params import Params
@@ -215,10 +216,11 @@ def _fitted(found: _Estimated, library: str, certify: bool) -> FittedModel:
         selection_frequency=_by_nodes(task, choice.frequencies),
         edge_probability=_by_nodes(task, choice.probabilities),
         margins=table_margins(task),
+        rows=RestRows.of(found.design),
     )
     if optimum.report.refitted:
-        weights, params = fitted.all_weights, task.params(optimum.theta)
-        fitted = replace(fitted, params=params, shrunken_weights=weights)
+        norms, params = fitted.all_norms, task.params(optimum.theta)
+        fitted = replace(fitted, params=params, shrunken_norms=norms)
     _require_finite(fitted)
     report = certified(found.design, task, optimum) if certify else optimum.report
     if not report.refitted:
@@ -263,7 +265,9 @@ def fit_gaps(
         total_weight=gaps.total_weight,
         completion=completion,
     )
-    return replace(fitted, report=report)
+    fitted = replace(fitted, report=report)
+    together = fitted.strengths_from(fitted.rows, gaps.total_weight * gaps.known_together)
+    return fitted if not report.refitted else replace(fitted, known_strengths=together)
 
 
 @dataclass(frozen=True, eq=False)
@@ -372,7 +376,7 @@ def _require_finite(fitted: FittedModel) -> None:
         nodes[params.nodes.gaussian] += params.diagonal
         nodes += [np.maximum(params.bias_of(v), -1.0).sum() for v in range(len(nodes))]
     bad = np.flatnonzero(~np.isfinite(nodes))
-    if len(bad) == 0 and np.isfinite(fitted.all_weights).all():
+    if len(bad) == 0 and np.isfinite(fitted.all_norms).all():
         return
     what = "its estimate is not finite: values are too large or too close together"
     remedy = "measure it in another unit, leave it out, or fit with a larger lam"

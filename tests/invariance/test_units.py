@@ -160,7 +160,7 @@ def chosen(frame, **options):
         warnings.simplefilter("ignore", mg.TableWarning)
         warnings.simplefilter("ignore", mg.SelectionWarning)
         model = mg.MixedGraphicalModel(types=kinds, random_state=0, **options).fit(frame)
-    edges = {(edge.source, edge.target): edge.weight for edge in model.edges_}
+    edges = {(edge.source, edge.target): edge.norm for edge in model.edges_}
     return np.atleast_1d(model.lam_), edges, model.fitted_.scores
 
 

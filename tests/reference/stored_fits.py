@@ -153,7 +153,7 @@ def found(model: mg.MixedGraphicalModel) -> dict[str, Any]:
         "edges": sorted(
             [*sorted((edge.source, edge.target)), edge.moderator or ""] for edge in own.edges
         ),
-        "weights": sorted(edge.weight for edge in own.edges),
+        "weights": sorted(edge.norm for edge in own.edges),
         "lams": [] if path is None else path.lams.tolist(),
         "objectives": [] if path is None else [point.objective for point in path.points],
         "scores": {key: np.asarray(own.scores[key]).ravel().tolist() for key in own.scores},

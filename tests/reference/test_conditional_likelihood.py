@@ -211,6 +211,6 @@ def test_log_likelihood_is_that_of_rows_normalised_one_by_one():
     assert found == pytest.approx(-expected, abs=1e-10)
     by_path = model.path_.log_likelihood(frame_of(other), other.row_weights)
     assert by_path.tolist() == pytest.approx([found], abs=1e-12)
-    smooth = model.objective_ - 0.03 * sum(edge.weight for edge in model.edges_)
+    smooth = model.objective_ - 0.03 * sum(edge.norm for edge in model.edges_)
     constant = 0.5 * n_cont_targets * np.log(2 * np.pi)
     assert model.log_likelihood(frame_of(table)) == pytest.approx(-smooth - constant, abs=1e-9)

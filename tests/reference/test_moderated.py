@@ -78,7 +78,7 @@ def test_weights_of_edges_and_deviations_are_the_calibrated_norms(case):
     for edge in model.edges_:
         key = tuple(sorted((at(edge.source), at(edge.target))))
         key = (*key, at(edge.moderator)) if edge.moderator else key
-        assert edge.weight == pytest.approx(optimum.strength[key], abs=2e-4)
+        assert edge.norm == pytest.approx(optimum.strength[key], abs=2e-4)
 
 
 def test_uniform_weights(case):

@@ -75,7 +75,7 @@ def test_a_program_of_someone_else_is_checked_by_the_types_of_the_package(
     assert right.returncode == 0, right.stdout
     wrong = """
 mg.no_such_name
-weight: str = mg.load("a.mgm").edges_[0].weight
+strength: str = mg.load("a.mgm").edges_[0].strength
 columns: list[str] = mg.datasets.load_wage("pandas").columns.tolist()
 """
     client.write_text(text + wrong, encoding="utf-8")

@@ -162,11 +162,11 @@ def test_options_and_transform_of_the_model_apply(table) -> None:
 
 def test_it_is_said_whether_weights_are_shrunken(found, table) -> None:
     assert not found.refit
-    assert "have the edge; shrunken weights" in found.summary()
+    assert "have the edge; shrunken strengths" in found.summary()
     model = mg.MixedGraphicalModel(lam=LAM, refit=True).fit(table)
     refitted = mg.bootstrap(model, table, n_boot=3, random_state=5, n_jobs=1)
     assert refitted.refit
-    assert "have the edge; weights without shrinkage" in refitted.summary()
+    assert "have the edge; strengths without shrinkage" in refitted.summary()
     both = [b.selection().set_index(["source", "target"])["mean"].abs() for b in (refitted, found)]
     assert both[0].iloc[0] > both[1].loc[both[0].index[0]]
 
@@ -274,7 +274,7 @@ def test_a_table_without_any_edge() -> None:
     assert (found.centrality()["upper"] == 0).all()
     assert "none in any resample" in found.summary()
     dropping = mg.bootstrap(model, table, 3, "case-dropping", random_state=0, n_jobs=1)
-    assert np.isnan(dropping.cs_coefficient("strength"))
+    assert np.isnan(dropping.cs_coefficient("total_strength"))
 
 
 # -- messages --------------------------------------------------------------------------------------
@@ -355,7 +355,7 @@ def test_wrong_questions(found, dropping) -> None:
         found.difference(("height", "weight"), ("weight", "height"))
     with pytest.raises(mg.ParameterError, match="a pair of column names"):
         found.difference("height", "weight")
-    with pytest.raises(mg.ParameterError, match="did you mean 'strength'"):
+    with pytest.raises(mg.ParameterError, match="did you mean 'total_strength'"):
         dropping.cs_coefficient("strenght")
     with pytest.raises(mg.ParameterError, match="probability must be"):
         dropping.cs_coefficient(probability=95)

@@ -1,6 +1,7 @@
 """Tables of the bootstrap, against fits through the front door and graphs made by networkx."""
 
 import re
+from dataclasses import replace
 
 import networkx as nx
 import numpy as np
@@ -25,7 +26,7 @@ def table() -> pd.DataFrame:
 
 @pytest.fixture(scope="module")
 def model(table):
-    return mg.MixedGraphicalModel(lam=LAM, tol=1e-8).fit(table)
+    return mg.MixedGraphicalModel(lam=LAM, tol=1e-8, transforms=None).fit(table)
 
 
 @pytest.fixture(scope="module")
@@ -34,23 +35,29 @@ def found(model, table) -> mg.Bootstrap:
 
 
 @pytest.fixture(scope="module")
-def alone(table) -> list[mg.MixedGraphicalModel]:
-    """Every resample drawn here, written out row by row, and fitted as a table of its own."""
+def alone(table, model) -> list[mg.MixedGraphicalModel]:
+    """Every resample drawn here, written out row by row, and fitted as a table of its own.
+
+    Strengths are means over the rows of the whole table.
+    """
     fits = []
     for seed in spawned(5):
         rows = np.random.default_rng(seed).integers(150, size=150)
-        fits.append(mg.MixedGraphicalModel(lam=LAM, tol=1e-8).fit(table.iloc[rows]))
+        fits.append(
+            mg.MixedGraphicalModel(lam=LAM, tol=1e-8, transforms=None).fit(table.iloc[rows])
+        )
+        fits[-1].fitted_ = replace(fits[-1].fitted_, rows=model.fitted_.rows)
     return fits
 
 
-def weights_of(models, signed: bool = False) -> pd.DataFrame:
+def strengths_of(models, signed: bool = False) -> pd.DataFrame:
     """One row per model, one column per pair that any of them has."""
     rows = []
     for model in models:
         sign = {"+": 1.0, "-": -1.0, None: 1.0}
         rows.append(
             {
-                frozenset((e.source, e.target)): e.weight * (sign[e.sign] if signed else 1.0)
+                frozenset((e.source, e.target)): e.strength * (sign[e.sign] if signed else 1.0)
                 for e in model.edges_
             }
         )
@@ -67,7 +74,7 @@ def pairs(frame: pd.DataFrame) -> list[frozenset[str]]:
 def test_selection_is_what_separate_fits_say(found, model, alone) -> None:
     with pytest.warns(FutureWarning, match=r"Bootstrap.intervals and Bootstrap.selection"):
         edges = found.edges(level=0.8)
-    expected = weights_of([*alone, model], signed=True)
+    expected = strengths_of([*alone, model], signed=True)
     assert set(pairs(edges)) == set(expected)
     signed = expected.iloc[:N_BOOT][pairs(edges)]
     np.testing.assert_allclose(edges["estimate"], expected.iloc[N_BOOT][pairs(edges)], atol=1e-5)
@@ -84,11 +91,11 @@ def test_selection_is_what_separate_fits_say(found, model, alone) -> None:
 def test_selection_carries_what_the_model_says(found, model) -> None:
     edges = found.selection()
     here = model.edges()
-    own = edges[edges["weight"] > 0]
+    own = edges[edges["strength"] > 0]
     for name in ("source", "target", "kind", "sign"):
         assert own[name].fillna("").tolist() == here[name].fillna("").tolist()
-    np.testing.assert_allclose(own["weight"], here["weight"])
-    absent = edges[edges["weight"] == 0]
+    np.testing.assert_allclose(own["strength"], here["strength"])
+    absent = edges[edges["strength"] == 0]
     assert absent["sign"].isna().all()
     assert (absent["inclusion"].diff().dropna() <= 0).all(), "the most frequent first"
     assert own["same_sign"].isna().tolist() == own["sign"].isna().tolist()
@@ -97,7 +104,7 @@ def test_selection_carries_what_the_model_says(found, model) -> None:
 
 def test_centrality_is_what_networkx_says_of_separate_fits(found, model, alone) -> None:
     table = found.centrality(level=0.8).set_index(["measure", "column"])
-    for measure in ("strength", "closeness", "betweenness"):
+    for measure in ("total_strength", "closeness", "betweenness"):
         values = pd.DataFrame([by_networkx(fit, measure) for fit in alone])
         here = by_networkx(model, measure)
         for column in model.schema_.names:
@@ -112,8 +119,8 @@ def by_networkx(model, measure: str) -> dict[str, float]:
     graph = nx.Graph()
     graph.add_nodes_from(model.schema_.names)
     for edge in model.edges_:
-        graph.add_edge(edge.source, edge.target, weight=edge.weight, length=1.0 / edge.weight)
-    if measure == "strength":
+        graph.add_edge(edge.source, edge.target, weight=edge.strength, length=1.0 / edge.strength)
+    if measure == "total_strength":
         return dict(graph.degree(weight="weight"))
     if measure == "closeness":
         return nx.closeness_centrality(graph, distance="length")
@@ -126,7 +133,7 @@ def test_expected_influence_exists_where_signs_do(found, model, alone) -> None:
     missing = {*unsigned, "group"}
     assert set(table.index[table["estimate"].isna()]) == missing
     assert missing < set(model.schema_.names), "some columns have one"
-    signed = weights_of([*alone, model], signed=True)
+    signed = strengths_of([*alone, model], signed=True)
     for column in set(model.schema_.names) - missing:
         own = [p for p in signed if column in p and "group" not in p]
         assert table.loc[column, "estimate"] == pytest.approx(
@@ -137,8 +144,8 @@ def test_expected_influence_exists_where_signs_do(found, model, alone) -> None:
         )
 
 
-def test_differences_are_those_of_the_weights(found, model, alone) -> None:
-    weights = weights_of(alone)
+def test_differences_are_those_of_the_strengths(found, model, alone) -> None:
+    weights = strengths_of(alone)
     table = found.differences(level=0.9)
     n_edges = len(model.edges_)
     assert len(table) == n_edges * (n_edges - 1) // 2
@@ -148,7 +155,7 @@ def test_differences_are_those_of_the_weights(found, model, alone) -> None:
         low, high = np.percentile(first - second, [5, 95])
         assert (row.lower, row.upper) == pytest.approx((low, high), abs=1e-4)
         assert row.significant == (row.lower > 0 or row.upper < 0)
-        assert row.difference >= 0, "the heavier edge comes first"
+        assert row.difference >= 0, "the stronger edge comes first"
     assert table["significant"].nunique() == 2
     row = table.iloc[0]
     names = (row.first_target, row.first_source), (row.second_source, row.second_target)
@@ -171,29 +178,29 @@ def dropping(model, table) -> mg.Bootstrap:
 
 
 def correlations(dropping, model, statistic: str) -> np.ndarray:
-    """Recomputed from the replicates' edge weights alone, graph by graph."""
+    """Recomputed from the replicates' strengths alone, graph by graph."""
     names = [node.name for node in model.schema_.nodes]
     replicates = dropping.replicates
     everything = [frozenset((a, b)) for k, a in enumerate(names) for b in names[:k]]
     ends = [frozenset(names[end] for end in pair) for pair in replicates.ends]
     found = []
     for k in range(len(replicates)):
-        if statistic == "edge_weights":
+        if statistic == "edge_strengths":
             here = dict.fromkeys(everything, 0.0)
             sign = {"+": 1.0, "-": -1.0, None: 1.0}
-            here |= {frozenset(e[:2]): e.weight * sign[e.sign] for e in model.edges_}
+            here |= {frozenset(e[:2]): e.strength * sign[e.sign] for e in model.edges_}
             there = dict.fromkeys(everything, 0.0)
-            there |= dict(zip(ends, replicates.signed[k], strict=True))
+            there |= dict(zip(ends, replicates.signed_strengths[k], strict=True))
         else:
             here = by_networkx(model, statistic)
             graph = nx.Graph()
             graph.add_nodes_from(names)
-            for pair, weight in zip(ends, replicates.weights[k], strict=True):
+            for pair, weight in zip(ends, replicates.strengths[k], strict=True):
                 if weight > 0:
                     graph.add_edge(*pair, weight=weight, length=1.0 / weight)
             there = (
                 dict(graph.degree(weight="weight"))
-                if statistic == "strength"
+                if statistic == "total_strength"
                 else nx.betweenness_centrality(graph, weight="length")
             )
         x, y = (np.array([d[key] for key in here]) for d in (here, there))
@@ -201,7 +208,7 @@ def correlations(dropping, model, statistic: str) -> np.ndarray:
     return np.array(found)
 
 
-@pytest.mark.parametrize("statistic", ["edge_weights", "strength", "betweenness"])
+@pytest.mark.parametrize("statistic", ["edge_strengths", "total_strength", "betweenness"])
 def test_stability_and_cs_are_recomputed_from_the_graphs(dropping, model, statistic) -> None:
     values = correlations(dropping, model, statistic)
     table = dropping.stability(level=0.9)
@@ -225,8 +232,8 @@ def test_stability_and_cs_are_recomputed_from_the_graphs(dropping, model, statis
 def test_cs_coefficients_of_all_statistics(dropping) -> None:
     table = dropping.cs_coefficient()
     assert table["statistic"].tolist() == [
-        "edge_weights",
-        "strength",
+        "edge_strengths",
+        "total_strength",
         "expected_influence",
         "closeness",
         "betweenness",
@@ -239,14 +246,17 @@ def test_cs_coefficients_of_all_statistics(dropping) -> None:
     assert re.search(r"strength\s+0\.\d", text)
 
 
-def test_resamples_of_case_dropping_are_fits_of_the_rows_that_stay(dropping, table) -> None:
+def test_resamples_of_case_dropping_are_fits_of_the_rows_that_stay(dropping, table, model) -> None:
     names = list(dropping.fitted.schema.nodes)
     for k, share in ((0, 0.1), (1, 0.5)):
         rng = np.random.default_rng(spawned(5, 60)[k])
         rows = rng.permutation(150)[: round((1 - share) * 150)]
-        fit = mg.MixedGraphicalModel(lam=LAM, tol=1e-8).fit(table.iloc[np.sort(rows)])
-        expected = weights_of([fit]).iloc[0]
+        fit = mg.MixedGraphicalModel(lam=LAM, tol=1e-8, transforms=None).fit(
+            table.iloc[np.sort(rows)]
+        )
+        fit.fitted_ = replace(fit.fitted_, rows=model.fitted_.rows)
+        expected = strengths_of([fit]).iloc[0]
         ends = [frozenset(names[end].name for end in p) for p in dropping.replicates.ends]
-        got = pd.Series(dropping.replicates.weights[k], index=ends)
+        got = pd.Series(dropping.replicates.strengths[k], index=ends)
         np.testing.assert_allclose(got[list(expected.index)], expected, atol=1e-4)
         assert got.drop(list(expected.index)).abs().max() < 1e-4

@@ -25,7 +25,7 @@ from tests.support.command_line import (
     write_csv,
 )
 
-FIELDS = ["source", "target", "kind", "weight", "sign", "partial_correlation"]
+FIELDS = ["source", "target", "kind", "strength", "sign", "partial_correlation", "norm"]
 
 
 def rows_of(text: str) -> list[dict[str, str]]:
@@ -65,10 +65,10 @@ def test_edges_in_all_formats_agree_with_the_model(folder: Path) -> None:
     assert list(records[0]) == [*FIELDS, "probability"]
     assert all(record["probability"] >= 0.7 for record in records)
     rows = rows_of(mixedgm("edges", "survey.mgm", "--format", "csv", cwd=folder).stdout)
-    assert [float(row["weight"]) for row in rows] == [edge.weight for edge in edges]
+    assert [float(row["strength"]) for row in rows] == [edge.strength for edge in edges]
     assert [row["sign"] or None for row in rows] == [edge.sign for edge in edges]
     lines = mixedgm("edges", "survey.mgm", cwd=folder).stdout.splitlines()
-    assert lines[0].split() == ["source", "target", "kind", "weight", "sign", "part.cor"]
+    assert lines[0].split() == ["source", "target", "kind", "strength", "sign", "part.cor"]
     assert [{*line.split()[:2]} for line in lines[1 : len(edges) + 1]] == pairs
 
 

@@ -28,7 +28,7 @@ TABLES = {
 PICTURES = {
     "nonparametric": {
         *("intervals", "selection", "differences"),
-        *("strength", "closeness", "betweenness"),
+        *("total_strength", "closeness", "betweenness"),
     },
     "case-dropping": {"stability"},
 }

@@ -117,7 +117,7 @@ def test_observed_statistics_are_those_of_groups_with_the_same_margins(
     side = found.edges().set_index(["source", "target"])
     for model, label in zip(models, found.groups, strict=True):
         for edge in model.edges_:
-            value = edge.weight * (-1 if edge.sign == "-" else 1)
+            value = edge.norm * (-1 if edge.sign == "-" else 1)
             estimate = side.loc[(edge.source, edge.target), f"estimate_{label}"]
             assert estimate == pytest.approx(value, abs=2e-4)
 
@@ -129,11 +129,11 @@ def test_models_are_those_of_the_groups_as_they_are(found: mg.GroupComparison) -
         again = mg.MixedGraphicalModel(**model.get_params()).fit(plain[site == label])
         assert model.lam_ == 0.15
         assert model.schema_.names == tuple(plain.columns)
-        weights = [each.fitted_.edge_weights for each in (again, model)]
+        weights = [each.fitted_.edge_norms for each in (again, model)]
         np.testing.assert_allclose(*weights, atol=1e-5)
     side = found.edges().set_index(["source", "target"])
     for label, model in found.models.items():
-        own = {(e.source, e.target): (e.weight, e.sign) for e in model.edges_}
+        own = {(e.source, e.target): (e.norm, e.sign) for e in model.edges_}
         for pair, row in side.iterrows():
             weight, sign = own.get(pair, (0.0, None))
             assert row[f"weight_{label}"] == pytest.approx(weight, rel=1e-12)
@@ -151,7 +151,7 @@ def _check_statistics(models: list[mg.MixedGraphicalModel], tests: np.ndarray) -
             blocks.append(model.fitted_.interaction(a, b).values * scale)
         apart.append(np.linalg.norm(blocks[0] - blocks[1]))
         spread += ((blocks[0] - blocks[1]) ** 2).sum() / 4  # variance of two numbers
-    strength = [sum(edge.weight for edge in model.edges_) for model in models]
+    strength = [sum(edge.norm for edge in model.edges_) for model in models]
     pairs = [{frozenset(edge[:2]) for edge in model.edges_} for model in models]
     expected = [max(apart), abs(strength[0] - strength[1]), spread, len(pairs[0] ^ pairs[1])]
     np.testing.assert_allclose(tests, expected, atol=2e-4)
@@ -362,7 +362,7 @@ def test_pictures_share_places_and_widths(found: mg.GroupComparison) -> None:
     drawn = found.plot()
     assert list(drawn) == ["north", "south"]
     assert drawn["north"].positions == drawn["south"].positions
-    strongest = {label: model.edges_[0].weight for label, model in found.models.items()}
+    strongest = {label: model.edges_[0].strength for label, model in found.models.items()}
     for label, drawing in drawn.items():
         assert label in drawing.ax.get_title()
         lines = [c for c in drawing.ax.collections if isinstance(c, LineCollection)]

@@ -44,7 +44,7 @@ def pair_of(frame, *names):
 def test_edges_are_complete_and_the_most_certain_come_first(tests):
     frame = tests.edges()
     assert frame.columns.tolist() == [
-        *("source", "target", "kind", "weight", "estimate", "se", "lower", "upper"),
+        *("source", "target", "kind", "strength", "lower", "upper", "estimate", "se", "norm"),
         *("statistic", "df", "p", "p_holm", "p_bh", "probability", "log_bf", "log_bf_unit"),
         *("verdict", "in_model"),
     ]
@@ -66,16 +66,43 @@ def test_p_values_are_adjusted_for_all_pairs(tests):
     np.testing.assert_allclose(frame["p_holm"], expected)
 
 
-def test_pairs_with_one_parameter_have_estimates_and_intervals(model, table, tests):
+def test_pairs_with_one_parameter_have_estimates(tests):
     frame = tests.edges()
     one = frame["df"] == 1
-    assert frame[~one][["estimate", "se", "lower", "upper"]].isna().all(axis=None)
+    assert frame[~one][["estimate", "se"]].isna().all(axis=None)
     np.testing.assert_allclose((frame["estimate"] / frame["se"])[one] ** 2, frame["statistic"][one])
-    for level in (0.95, 0.5):
-        other = mg.edge_tests(model, table, level=level, random_state=0).edges()[one]
-        step = norm.isf((1 - level) / 2) * other["se"]
-        np.testing.assert_allclose(other["upper"] - other["estimate"], step)
-        np.testing.assert_allclose(other["estimate"] - other["lower"], step)
+
+
+def test_every_pair_has_a_strength_with_an_interval_that_agrees_with_its_test(model, table, tests):
+    frame = tests.edges()
+    assert frame[["strength", "lower", "upper"]].notna().all(axis=None)
+    assert frame["strength"].between(0.0, 1.0).all()
+    assert (frame["lower"] <= frame["upper"]).all()
+    assert (frame["lower"][frame["p"] > 0.05] == 0.0).all()
+    assert (frame["lower"][frame["verdict"] == "present"] > 0.0).all()
+    narrow = mg.edge_tests(model, table, level=0.5, random_state=0).edges()
+    assert (narrow["upper"] - narrow["lower"] <= frame["upper"] - frame["lower"] + 1e-12).all()
+
+
+def test_the_strength_of_two_numbers_has_fishers_interval():
+    rng = np.random.default_rng(0)
+    n = 2_000
+    z = rng.normal(size=n)
+    x = 0.6 * z + rng.normal(size=n)
+    table = pd.DataFrame({"x": x, "y": 0.5 * x + rng.normal(size=n), "z": z})
+    model = mg.MixedGraphicalModel(lam=0.0).fit(table)
+    tests = mg.edge_tests(model, table, method="free", random_state=0).edges()
+    inverse = np.linalg.inv(table.corr().to_numpy())
+    scale = np.sqrt(np.diag(inverse))
+    partial = pd.DataFrame(-inverse / np.outer(scale, scale), table.columns, table.columns)
+    for row in tests.itertuples():
+        middle = np.arctanh(abs(partial.loc[row.source, row.target]))
+        low, high = np.tanh(middle - 1.96 / np.sqrt(n - 4)), np.tanh(middle + 1.96 / np.sqrt(n - 4))
+        # The variance is that of redrawn rows: 5 % of a standard error is four times its error.
+        assert row.upper == pytest.approx(high, abs=0.1 / np.sqrt(n))
+        assert row.lower == pytest.approx(
+            max(low, 0.0) if row.p_free < 0.05 else 0.0, abs=0.1 / n**0.5
+        )
 
 
 def test_bayes_factors_and_verdicts_follow_their_definitions(tests):
@@ -492,7 +519,7 @@ def test_text_html_and_picture_show_verdicts(tests):
     text = tests.summary()
     assert text.startswith("Tests of 6 pairs: 2 present, ")
     assert "variances from the rows" in " ".join(text.split())
-    shown = ["source", "target", "estimate", "statistic", "df", "p", "probability"]
+    shown = ["source", "target", "strength", "lower", "upper", "df", "p", "probability"]
     assert text.splitlines()[1].split() == [*shown, "log_bf", "verdict"]
     assert str(tests) == repr(tests) == text
     html = tests._repr_html_()

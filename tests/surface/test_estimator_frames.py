@@ -91,8 +91,16 @@ def test_edges_are_a_frame_of_the_users_library(fitted, reference):
     edges = model.edges()
     assert isinstance(edges, FRAMES[library])
     table = to_dict(edges)
-    assert list(table) == ["source", "target", "kind", "weight", "sign", "partial_correlation"]
-    assert table["weight"] == [edge.weight for edge in reference.edges_]
+    assert list(table) == [
+        "source",
+        "target",
+        "kind",
+        "strength",
+        "sign",
+        "partial_correlation",
+        "norm",
+    ]
+    assert table["norm"] == [edge.norm for edge in reference.edges_]
     assert table["source"] == [edge.source for edge in reference.edges_]
     unsigned = [edge.sign is None for edge in reference.edges_]
     assert [value not in ("+", "-") for value in table["sign"]] == unsigned
@@ -108,9 +116,9 @@ def test_nodes_are_a_frame_in_the_tables_order(fitted):
     assert table["column"] == ["height", "group", "weight", "smoker", "colour"]
     assert table["n_levels"] == [0, 3, 0, 2, 2]
     for name, degree, strength in zip(
-        table["column"], table["degree"], table["strength"], strict=True
+        table["column"], table["degree"], table["total_strength"], strict=True
     ):
-        mine = [edge.weight for edge in model.edges_ if name in (edge.source, edge.target)]
+        mine = [edge.strength for edge in model.edges_ if name in (edge.source, edge.target)]
         assert degree == len(mine)
         assert strength == pytest.approx(sum(mine))
 
@@ -153,7 +161,7 @@ def test_adjacency_is_symmetric_in_the_tables_order(fitted, reference):
     where = {name: k for k, name in enumerate(people().columns)}
     expected = np.zeros((5, 5))
     for edge in reference.edges_:
-        expected[where[edge.source], where[edge.target]] = edge.weight
+        expected[where[edge.source], where[edge.target]] = edge.strength
     np.testing.assert_array_equal(matrix, expected + expected.T)
 
 

@@ -59,8 +59,8 @@ def test_a_refit_fits_better_and_its_edges_are_heavier(table, shrunken, refitted
     loss = plain.smooth(refitted.params_, X, Y)
     assert loss < plain.smooth(shrunken.params_, X, Y) - 1e-3
     assert refitted.objective_ == pytest.approx(loss, rel=1e-10)
-    before = {frozenset(e[:2]): e.weight for e in shrunken.edges_}
-    assert all(edge.weight > before[frozenset(edge[:2])] for edge in refitted.edges_)
+    before = {frozenset(e[:2]): e.norm for e in shrunken.edges_}
+    assert all(edge.norm > before[frozenset(edge[:2])] for edge in refitted.edges_)
 
 
 def test_a_refit_is_the_optimum_of_its_graph(table, refitted):

@@ -160,7 +160,7 @@ def test_score_is_tied_to_the_objective(fitted):
     weights = plain.calibrated_weights(X, Y, (3, 2, 2))
     expected = plain.objective(model.params_, X, Y, 0.1, weights)
     assert model.objective_ == pytest.approx(expected, rel=1e-10)
-    total = sum(edge.weight for edge in model.edges_)
+    total = sum(edge.norm for edge in model.edges_)
     constant = np.log(2 * np.pi)
     assert model.objective_ == pytest.approx(
         -model.score(frame) - constant + 0.1 * total, rel=1e-10

@@ -88,7 +88,7 @@ def test_views_of_the_graph_agree(frame, lam):
     matrix = model.to_adjacency()
     np.testing.assert_array_equal(matrix, matrix.T)
     for edge in model.edges_:
-        assert matrix.loc[edge.source, edge.target] == edge.weight > 0
+        assert matrix.loc[edge.source, edge.target] == edge.strength > 0
     assert np.count_nonzero(matrix) == 2 * len(present) == model.nodes()["degree"].sum()
     assert list(model.predict(frame).columns) == list(frame.columns)
     for name, table in (model.predict_proba(frame) if model.schema_.n_discrete else {}).items():

@@ -226,15 +226,15 @@ def test_interactions_have_one_parameter_where_columns_are_ordered(model, table)
     block = model.interaction("pain", "ward")
     assert block.index.tolist() == ["pain"]
     assert block.columns.tolist() == ["east", "north", "west"]
-    # The weight of an edge is the standardised parameter where both columns are numbers to others.
+    # The norm of an edge is the standardised parameter where both columns are numbers to others.
     for a, b in [("age", "pain"), ("pain", "visits")]:
         block = model.interaction(a, b, standardised=True)
-        assert abs(block.iloc[0, 0]) == pytest.approx(edge_between(model, a, b).weight)
+        assert abs(block.iloc[0, 0]) == pytest.approx(edge_between(model, a, b).norm)
     spread = {
         name: np.std([score_of(column(model, name), v) for v in table[name]]) for name in SCORED
     }
     parameter = model.interaction("pain", "visits").iloc[0, 0]
-    assert edge_between(model, "pain", "visits").weight == pytest.approx(
+    assert edge_between(model, "pain", "visits").norm == pytest.approx(
         parameter * spread["pain"] * spread["visits"]
     )
     # A hurdle column has two, whether and how much, which are not correlated in the table.
@@ -246,8 +246,8 @@ def test_interactions_have_one_parameter_where_columns_are_ordered(model, table)
     units = np.array([np.std(debt != 0), np.std(amount)]) * np.std(age)
     scaled = model.interaction("debt", "age", standardised=True).iloc[:, 0]
     np.testing.assert_allclose(scaled, block.iloc[:, 0] * units)
-    weight = edge_between(model, "age", "debt").weight
-    assert weight == pytest.approx(math.sqrt(2) * np.linalg.norm(scaled))
+    norm = edge_between(model, "age", "debt").norm
+    assert norm == pytest.approx(math.sqrt(2) * np.linalg.norm(scaled))
 
 
 @asks("model.summary")
@@ -272,8 +272,8 @@ def test_exports_hold_kinds_levels_in_order_and_signs(model, tmp_path):
     assert json.loads(graph.nodes["pain"]["levels"]) == PAIN
     assert graph.nodes["visits"]["largest"] == column(model, "visits").largest
     matrix = model.to_adjacency(signed=True)
-    assert matrix.loc["age", "grade"] == -edge_between(model, "age", "grade").weight
-    assert matrix.loc["pain", "visits"] == edge_between(model, "pain", "visits").weight
+    assert matrix.loc["age", "grade"] == -edge_between(model, "age", "grade").strength
+    assert matrix.loc["pain", "visits"] == edge_between(model, "pain", "visits").strength
     for name in ("graph.graphml", "graph.json", "graph.csv"):
         model.export(tmp_path / name)
     again = nx.read_graphml(tmp_path / "graph.graphml")
@@ -329,7 +329,7 @@ def test_pictures_show_kinds(model, rows, axes):
     path = model.plot_path()
     ends = [line.get_ydata()[-1] for line in path.lines if len(line.get_ydata()) == 3]
     here = max(
-        edge.weight
+        edge.norm
         for edge in mg.MixedGraphicalModel(types=TYPES, lam=model.path_.lams[-1])
         .fit(patients(N_ROWS, seed=1))
         .edges_
@@ -671,21 +671,20 @@ def test_the_check_finds_what_is_wrong_and_nothing_else(plain):
 def test_the_bootstrap_has_a_row_for_every_parameter(model, table, resampled):
     edges = resampled.selection()
     weights = {frozenset((e.source, e.target)): e for e in model.edges_}
-    for row in edges[edges["weight"] > 0].itertuples():
+    for row in edges[edges["strength"] > 0].itertuples():
         edge = weights[frozenset((row.source, row.target))]
-        assert row.weight == pytest.approx(edge.weight, rel=1e-5)
+        assert row.strength == pytest.approx(edge.strength, rel=1e-5)
         assert row.sign == edge.sign or (edge.sign is None and pd.isna(row.sign))
     parts = resampled.selection(parts=True)
     of_debt = parts["source_part"].notna() | parts["target_part"].notna()
     whole = edges[[("debt" in pair) for pair in zip(edges["source"], edges["target"], strict=True)]]
     assert of_debt.sum() == 2 * len(whole)
-    others = parts[~of_debt].drop(columns=["source_part", "target_part"])
-    pd.testing.assert_frame_equal(
-        others.reset_index(drop=True), edges.drop(whole.index).reset_index(drop=True)
-    )
-    for edge, part in parts[of_debt & (parts["weight"] > 0)].groupby(["source", "target"]):
-        weight = math.hypot(*part["weight"])
-        assert weight == pytest.approx(edge_between(model, *edge).weight, rel=1e-5)
+    others = parts[~of_debt].drop(columns=["source_part", "target_part", "norm", "mean"])
+    same = edges.drop(whole.index).drop(columns="mean")
+    pd.testing.assert_frame_equal(others.reset_index(drop=True), same.reset_index(drop=True))
+    for edge, part in parts[of_debt & (parts["norm"] > 0)].groupby(["source", "target"]):
+        norm = math.hypot(*part["norm"])
+        assert norm == pytest.approx(edge_between(model, *edge).norm, rel=1e-5)
         if "ward" not in edge:
             block = model.interaction(*edge).to_numpy()
             block = block[:, -1] if edge[0] == "debt" else block[-1]
@@ -710,7 +709,8 @@ def test_the_bootstrap_has_a_row_for_every_parameter(model, table, resampled):
     assert both["target_level"].tolist() == ["debt != 0", "debt"]
     one = resampled.difference(("age", "pain"), ("pain", "visits"))
     assert one.difference == pytest.approx(
-        edge_between(model, "age", "pain").weight - edge_between(model, "pain", "visits").weight,
+        edge_between(model, "age", "pain").strength
+        - edge_between(model, "pain", "visits").strength,
         rel=1e-3,
     )
     assert len(resampled.differences()) == math.comb(len(model.edges_), 2)
@@ -732,8 +732,8 @@ def resampled(model, table):
 )
 def test_the_bootstrap_is_shown(model, resampled, axes):
     centrality = resampled.centrality().set_index(["measure", "column"])["estimate"]
-    strength = model.nodes().set_index("column")["strength"]
-    assert centrality["strength"].to_dict() == pytest.approx(strength.to_dict(), rel=1e-4)
+    strength = model.nodes().set_index("column")["total_strength"]
+    assert centrality["total_strength"].to_dict() == pytest.approx(strength.to_dict(), rel=1e-4)
     has_influence = centrality["expected_influence"].notna()
     unsigned = {"ward", "debt"}
     near = {e.source for e in model.edges_ if e.target in unsigned}

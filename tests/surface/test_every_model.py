@@ -131,9 +131,11 @@ def test_columns_are_predicted_and_covariates_are_not(fitted, table):
 def test_resamples_and_groups(fitted, table):
     model, rows = fitted
     found = mg.bootstrap(model, rows, n_boot=3, random_state=0, n_jobs=1)
-    weights = dict(zip(zip(*ends(found), strict=True), found.selection()["weight"], strict=True))
+    strengths = dict(
+        zip(zip(*ends(found), strict=True), found.selection()["strength"], strict=True)
+    )
     for edge in model.edges_:
-        assert weights[edge[:2]] == pytest.approx(edge.weight, rel=1e-6)
+        assert strengths[edge[:2]] == pytest.approx(edge.strength, rel=1e-6)
     options = {name: value for name, value in model.get_params(deep=False).items() if name != "lam"}
     site = np.arange(250) % 2
     again = mg.compare(rows, site, lam=model.lam, n_perm=1, **(options | {"random_state": 0}))

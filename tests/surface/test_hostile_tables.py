@@ -108,7 +108,7 @@ def test_an_answer_or_an_error_of_the_family(name, tmp_path):
     assert len(message) < 2000
     if model is None:
         return
-    assert np.isfinite(model.fitted_.edge_weights).all()
+    assert np.isfinite(model.fitted_.edge_norms).all()
     assert np.isfinite(model.params_.precision).all()
     assert "\x1b" not in str(model.summary())
     assert np.isfinite(model.score(table))
@@ -122,7 +122,7 @@ def test_an_answer_or_an_error_of_the_family(name, tmp_path):
 def test_units_do_not_change_the_graph():
     """The weights of edges have no units."""
     plain, *others = (
-        mg.MixedGraphicalModel().fit(in_units(unit)).fitted_.edge_weights
+        mg.MixedGraphicalModel().fit(in_units(unit)).fitted_.edge_norms
         for unit in (1.0, 1e40, 1e-40, 1e74, 1e-74)
     )
     assert plain.max() > 0.5

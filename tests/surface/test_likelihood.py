@@ -73,7 +73,7 @@ def test_objective_is_that_of_the_rows_in_their_own_units(table):
     hot = np.hstack([np.eye(m)[Y[:, j]] for j, m in enumerate(N_LEVELS)])
     own = reference.Rows(X, hot, np.full(len(X), 1 / len(X)), N_LEVELS)
     # The penalty has the same value in all units: edge weights are free of them.
-    penalty = sum(edge.weight for edge in model.edges_)
+    penalty = sum(edge.norm for edge in model.edges_)
     expected = reference.loss(model.params_, own) + 0.05 * penalty
     assert model.objective_ == pytest.approx(expected, abs=1e-9)
     constant = 0.5 * len(CONTINUOUS) * np.log(2 * np.pi)
@@ -94,7 +94,7 @@ def test_units_do_not_matter(table):
     one = Model(lam=0.1, tol=1e-8).fit(table)
     other = Model(lam=0.1, tol=1e-8).fit(table.assign(weight=1000 * table["weight"] + 5))
     assert one.objective_ + np.log(1000) == pytest.approx(other.objective_, abs=1e-8)
-    weights = [[edge.weight for edge in model.edges_] for model in (one, other)]
+    weights = [[edge.norm for edge in model.edges_] for model in (one, other)]
     np.testing.assert_allclose(*weights, atol=1e-6)
 
 
@@ -167,7 +167,7 @@ def test_an_edge_is_priced_once(table, chosen):
     assert alone.converged_
     free = {name: len(levels) - 1 for name, levels in LEVELS.items()}
     ridge = sum(
-        edge.weight**2 / (free[edge.source] * free[edge.target]) / (2 * n)
+        edge.norm**2 / (free[edge.source] * free[edge.target]) / (2 * n)
         for edge in alone.edges_
         if edge.kind == "categorical-categorical"
     )

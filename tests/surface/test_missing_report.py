@@ -90,7 +90,7 @@ def test_hints_find_what_gaps_go_with():
     assert hints.loc[("smoker", "group"), "more_often"] == "b"
     assert hints.loc[("luck", "height"), "more_often"] == "extreme values"
     assert (hints["p_bh"] <= 0.05).all()
-    assert hints["strength"].is_monotonic_decreasing
+    assert hints["correlation"].is_monotonic_decreasing
     assert "not missing completely at random" in " ".join(str(report).split())
     strict = model.missing_report(frame, alpha=1e-12).hints()
     assert len(strict) < len(hints)

@@ -47,11 +47,11 @@ def test_an_edge_weighs_as_much_as_the_mean_of_both_regressions(model):
     evened = replace(
         model.fitted_, params=replace(params, coef=0.5 * (params.coef + params.coef.T))
     )
-    there = model.fitted_.edge_weights > 0.0
+    there = model.fitted_.edge_norms > 0.0
     assert there.any()
     assert not np.allclose(params.coef, params.coef.T)
-    expected = model.fitted_.edge_weights[there]
-    np.testing.assert_allclose(evened.edge_weights[there], expected, rtol=1e-12)
+    expected = model.fitted_.edge_norms[there]
+    np.testing.assert_allclose(evened.edge_norms[there], expected, rtol=1e-12)
 
 
 def test_every_column_is_the_conditional_model_of_that_column(table, model):
@@ -101,7 +101,7 @@ def test_subsamples_count_edges_by_the_rule(table, rule, covariates):
     count = np.zeros((5, 5))
     for rows in halves(len(table), 6, random_state=0):
         half = mg.MixedGraphicalModel(lam=found.lam_, **options).fit(table.iloc[rows])
-        there = half.fitted_.edge_weights > 0.0
+        there = half.fitted_.edge_norms > 0.0
         count += there
     np.testing.assert_allclose(found.fitted_.selection_frequency, count / 6)
     stable = {frozenset(pair) for pair in np.argwhere(np.triu(count / 6 >= 0.8)).tolist()}

@@ -100,7 +100,7 @@ def test_an_edge_is_the_mean_of_its_two_copies(model):
         found = model.interaction(edge.source, edge.target).to_numpy()
         np.testing.assert_array_equal(found, mean)
         scale = model.fitted_.node_scales[u] * model.fitted_.node_scales[v]
-        assert edge.weight == pytest.approx(np.linalg.norm(mean) * scale)
+        assert edge.norm == pytest.approx(np.linalg.norm(mean) * scale)
 
 
 def test_without_an_edge_there_is_no_interaction(table):
@@ -290,7 +290,7 @@ def test_resamples_keep_the_lams_or_choose_them_again(table, refit):
     edges = fixed.selection().set_index(["source", "target"])
     for edge in model.edges_:
         row = edges.loc[(edge.source, edge.target)]
-        assert row["weight"] == pytest.approx(edge.weight, rel=1e-6)
+        assert row["strength"] == pytest.approx(edge.strength, rel=1e-6)
         assert row["inclusion"] > 0.2
     parameters = fixed.parameters()
     assert set(parameters["source"][parameters["target"].isna()]) == set(NAMES[:4])

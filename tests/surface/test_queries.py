@@ -112,8 +112,8 @@ def test_a_condition_leaves_a_model_of_the_other_columns(given, tmp_path):
     levels = {n: row[n].iloc[0] for n in names if n not in numbers}
     log_density = rest.log_density(row[names])[0]
     assert log_density == pytest.approx(np.log(world.density(numbers, **levels)), abs=1e-9)
-    kept = {frozenset(e[:2]): e.weight for e in model.edges_ if set(e[:2]) <= set(names)}
-    assert {frozenset(edge[:2]): edge.weight for edge in rest.edges_} == pytest.approx(kept)
+    kept = {frozenset(e[:2]): e.norm for e in model.edges_ if set(e[:2]) <= set(names)}
+    assert {frozenset(edge[:2]): edge.norm for edge in rest.edges_} == pytest.approx(kept)
     rest.save(tmp_path / "rest.mgm")
     again = mg.load(tmp_path / "rest.mgm")
     assert again.log_density(row[names])[0] == log_density

@@ -169,11 +169,12 @@ def test_a_separated_edge_is_finite_and_marked(loss):
     assert model.converged_
     assert report.ridge == (("a", "b"),)
     assert {e[:2]: e.ridge for e in model.edges_} == {("a", "b"): True, ("x", "c"): False}
-    heavy = model.edges_[0]
-    assert 1.0 < heavy.weight < 2.0
+    separated = next(edge for edge in model.edges_ if edge.ridge)
+    assert 1.0 < separated.norm < 2.0
+    assert 0.0 < separated.strength < 1.0
     frame = model.edges()
     assert frame.columns[-1] == "ridge"
-    assert frame["ridge"].tolist() == [True, False]
+    assert sorted(frame["ridge"].tolist()) == [False, True]
     assert "a ridge worth one row on a - b" in " ".join(str(model.summary()).split())
 
 
@@ -202,9 +203,9 @@ def test_a_number_that_is_twice_another_stays_finite():
     model = Model().fit(frame)
     assert model.converged_
     assert set(model.fitted_.report.noisy) == {"x", "twice"}
-    heavy = model.edges_[0]
-    assert heavy[:2] == ("x", "twice")
-    assert heavy.weight < 2 * len(frame)
+    strongest = model.edges_[0]
+    assert strongest[:2] == ("x", "twice")
+    assert strongest.norm < 2 * len(frame)
     assert "noise worth one row in x, twice" in " ".join(str(model.summary()).split())
 
 
@@ -242,7 +243,7 @@ def shrunken_cases():
 
 
 @pytest.mark.parametrize("name", shrunken_cases())
-def test_shrunken_weights_are_those_of_a_fit_without_refit(name, tmp_path):
+def test_shrunken_norms_are_those_of_a_fit_without_refit(name, tmp_path):
     frame, options = shrunken_cases()[name]
     options = {"random_state": 0, "n_jobs": 1, **options}
     model = Model(**options).fit(frame)
@@ -251,17 +252,17 @@ def test_shrunken_weights_are_those_of_a_fit_without_refit(name, tmp_path):
     model.save(tmp_path / "model.mgm")
     for each in (model, mg.load(tmp_path / "model.mgm")):
         found = each.edges(shrunken=True)
-        assert found.columns[-1] == "shrunken_weight"
-        assert found.drop(columns="shrunken_weight").equals(model.edges())
+        assert found.columns[-1] == "shrunken_norm"
+        assert found.drop(columns="shrunken_norm").equals(model.edges())
         keys = [c for c in ("source", "target", "moderator") if c in found.columns]
-        ours = found.set_index(keys)["shrunken_weight"].to_dict()
-        theirs = shrunken.edges().set_index(keys)["weight"].to_dict()
+        ours = found.set_index(keys)["shrunken_norm"].to_dict()
+        theirs = shrunken.edges().set_index(keys)["norm"].to_dict()
         assert {str(key): value for key, value in ours.items()} == {
             str(key): value for key, value in theirs.items()
         }
         assert len(ours) > 1
     beside = shrunken.edges(shrunken=True)
-    np.testing.assert_array_equal(beside["shrunken_weight"], beside["weight"])
+    np.testing.assert_array_equal(beside["shrunken_norm"], beside["norm"])
 
 
 # -- files -----------------------------------------------------------------------------------------
@@ -296,16 +297,16 @@ def test_files_from_before_load(separated, tmp_path, refitted):
             content = source.read(item)
             if item.filename == "model.json":
                 content = _as_before(content, refitted)
-            if item.filename not in ("shrunken_weights.npy", "checksums.json"):
+            if item.filename not in ("shrunken_norms.npy", "checksums.json"):
                 target.writestr(item, content)
     model = mg.load(old)
     report = model.fitted_.report
     assert report.refitted == refitted
     assert (report.ridge, report.noisy, report.unbounded) == ((), (), ())
     assert (report.open_end, report.not_considered) == ("", ())
-    assert model.fitted_.shrunken_weights is None
+    assert model.fitted_.shrunken_norms is None
     assert_same_params(model.params_, separated.params_)
-    assert model.edges(shrunken=True)["shrunken_weight"].isna().all() == refitted
+    assert model.edges(shrunken=True)["shrunken_norm"].isna().all() == refitted
 
 
 def _as_before(content, refitted):
@@ -314,7 +315,7 @@ def _as_before(content, refitted):
         document["report"].pop(name)
     if refitted:
         document["report"]["notes"] = ["the chosen graph was refitted without shrinkage"]
-    document["arrays"].remove("shrunken_weights")
+    document["arrays"].remove("shrunken_norms")
     return json.dumps(document)
 
 
@@ -343,15 +344,15 @@ def test_resamples_are_refitted_like_the_model(table):
     edges = found.selection().set_index(["source", "target"])
     for edge in model.edges_[:3]:
         row = edges.loc[(edge.source, edge.target)]
-        assert row["weight"] == pytest.approx(edge.weight)
+        assert row["strength"] == pytest.approx(edge.strength)
         found_mean = abs(row["mean"]) / row["inclusion"]
-        assert found_mean == pytest.approx(edge.weight, rel=0.15)
+        assert found_mean == pytest.approx(edge.strength, rel=0.15)
     plain_found = mg.bootstrap(
         Model(refit=False).fit(table), table, n_boot=40, random_state=0, n_jobs=1
     )
     shrunken = plain_found.selection().set_index(["source", "target"])
     first = model.edges_[0]
-    assert abs(shrunken.loc[(first.source, first.target), "mean"]) < 0.9 * first.weight
+    assert abs(shrunken.loc[(first.source, first.target), "mean"]) < 0.9 * first.strength
 
 
 def test_resamples_of_a_separated_table_stay_finite(separated):
@@ -505,8 +506,8 @@ def test_commands_refit_by_default_and_show_both(tmp_path):
     told = mixedgm("edges", "people.mgm", "--shrunken", "--format", "json", cwd=tmp_path)
     rows = json.loads(told.stdout)
     expected = mg.load(tmp_path / "people.mgm").edges(shrunken=True)
-    assert [row["shrunken_weight"] for row in rows] == pytest.approx(
-        expected["shrunken_weight"].tolist()
+    assert [row["shrunken_norm"] for row in rows] == pytest.approx(
+        expected["shrunken_norm"].tolist()
     )
     text = mixedgm("edges", "people.mgm", "--shrunken", cwd=tmp_path).stdout
-    assert text.splitlines()[0].split()[3:5] == ["weight", "shrunken"]
+    assert text.splitlines()[0].split()[3:5] == ["strength", "norm"]

@@ -66,8 +66,8 @@ def test_edges_are_those_of_the_model(page: str, model: mg.MixedGraphicalModel) 
     names = [node["name"] for node in graph["nodes"]]
     drawn = [(names[e["a"]], names[e["b"]], e["sign"]) for e in graph["edges"]]
     assert drawn == [(e.source, e.target, e.sign or "") for e in model.edges_]
-    weights = [edge.weight for edge in model.edges_]
-    np.testing.assert_allclose([e["weight"] for e in graph["edges"]], weights, rtol=1e-3)
+    weights = [edge.norm for edge in model.edges_]
+    np.testing.assert_allclose([e["norm"] for e in graph["edges"]], weights, rtol=1e-3)
     assert {node["kind"] for node in graph["nodes"]} == {kind["name"] for kind in graph["kinds"]}
     # A page counts from its top, a picture from its bottom.
     places = model.plot(layout="spring").positions

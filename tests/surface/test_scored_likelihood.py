@@ -72,7 +72,7 @@ def test_two_ordered_levels_are_two_categories(lam, covariates):
     one, other = models
     assert one.objective_ == pytest.approx(other.objective_, abs=1e-9)
     assert max(one.kkt_, other.kkt_) < 1e-8
-    weights = [{frozenset(e[:2]): e.weight for e in model.edges_} for model in models]
+    weights = [{frozenset(e[:2]): e.norm for e in model.edges_} for model in models]
     assert weights[0] == pytest.approx(weights[1], abs=1e-6)
     known = {name: 1 if name == "treated" else 40.0 for name in covariates or []}
     asked = [model.mean(known) for model in models]

@@ -51,15 +51,18 @@ def fitted():
     return FittedModel(SCHEMA, params(), SCALES, REPORT, "pandas")
 
 
-def test_edges_are_the_nonzero_blocks_heaviest_first(fitted):
-    assert [(edge.source, edge.target) for edge in fitted.edges] == [
+def test_edges_are_the_nonzero_blocks_strongest_first(fitted):
+    by_norm = sorted(fitted.edges, key=lambda edge: -edge.norm)
+    assert [(edge.source, edge.target) for edge in by_norm] == [
         ("wage", "stage"),  # 10 * 0.8 * 5
         ("age", "wage"),  # 2 * 10 * 1
         ("age", "sex"),  # 2 * 0.7 * 0.3 * sqrt 2
         ("sex", "owner"),  # 0.7 * 0.6 * 1
     ]
+    strengths = [edge.strength for edge in fitted.edges]
+    assert strengths == sorted(strengths, reverse=True)
     expected = [40.0, 20.0, 2 * 0.7 * 0.3 * np.sqrt(2), 0.42]
-    np.testing.assert_allclose([edge.weight for edge in fitted.edges], expected, rtol=1e-12)
+    np.testing.assert_allclose([edge.norm for edge in by_norm], expected, rtol=1e-12)
 
 
 def test_kinds_signs_and_partial_correlations(fitted):
@@ -74,7 +77,7 @@ def test_kinds_signs_and_partial_correlations(fitted):
 
 
 def test_weights_are_a_symmetric_matrix_in_the_order_of_the_blocks(fitted):
-    weights = fitted.edge_weights
+    weights = fitted.edge_norms
     assert weights.shape == (5, 5)
     np.testing.assert_array_equal(weights, weights.T)
     assert not np.diagonal(weights).any()
@@ -100,7 +103,7 @@ def test_weights_do_not_depend_on_units():
     for a, b in zip(one, two, strict=True):
         assert a[:3] == b[:3]
         assert a.sign == b.sign
-        assert a.weight == pytest.approx(b.weight, rel=1e-12)
+        assert a.norm == pytest.approx(b.norm, rel=1e-12)
         assert a.partial_correlation == pytest.approx(b.partial_correlation)
 
 
@@ -137,7 +140,7 @@ def test_a_model_without_edges_has_none():
         SCHEMA, Params.independent(Nodes.mixed(2, (2, 3, 2))), SCALES, REPORT, "pandas"
     )
     assert empty.edges == ()
-    assert not empty.edge_weights.any()
+    assert not empty.edge_norms.any()
 
 
 @pytest.mark.parametrize("kind", ["continuous", "categorical"])
@@ -156,7 +159,7 @@ def test_models_of_one_kind(kind):
         weight = 0.5
     fitted = FittedModel(schema, own, np.ones(2), REPORT, "numpy")
     assert [(e.source, e.target, e.sign) for e in fitted.edges] == [("a", "b", "+")]
-    assert fitted.edges[0].weight == pytest.approx(weight)
+    assert fitted.edges[0].norm == pytest.approx(weight)
 
 
 def design(numbers, codes):

@@ -54,7 +54,7 @@ def wide_model(*, nodewise: bool = False, active_only: bool = False, seed: int =
     report = FitReport(certificate, Cost(12), 0.3, 1e-5, 50, 50.0, (), "EBIC")
     weights = np.zeros((1, WIDE, WIDE))
     weights[0, 3, 5] = weights[0, 5, 3] = 0.25
-    return FittedModel(
+    fitted = FittedModel(
         schema,
         params,
         np.ones(WIDE),
@@ -62,8 +62,9 @@ def wide_model(*, nodewise: bool = False, active_only: bool = False, seed: int =
         "pandas",
         path,
         {"ebic": rng.normal(size=3)},
-        shrunken_weights=weights,
+        shrunken_norms=weights,
     )
+    return replace(fitted, known_strengths=rng.uniform(size=len(fitted.pair_norms)))
 
 
 def _point(layout: Layout, rng: np.random.Generator, lam: float, n_groups: int) -> PathPoint:
@@ -151,6 +152,7 @@ def test_a_dense_wide_model_is_stored_whole(tmp_path: FilePath) -> None:
     node = fitted.params.nodes.column_node
     coef = np.where(node[:, None] == node, 0.0, coef + coef.T)
     dense = replace(fitted, params=replace(fitted.params, coef=coef), path=None)
+    dense = replace(dense, known_strengths=np.zeros(len(dense.pair_norms)))
     save(dense, tmp_path / "dense.mgm")
     assert "coef_places" not in _document(tmp_path / "dense.mgm")["arrays"]
     assert list(difference(load(tmp_path / "dense.mgm")[0], dense)) == []
@@ -160,11 +162,11 @@ def test_a_wide_file_from_before_loads(saved: FilePath, tmp_path: FilePath) -> N
     """Earlier versions wrote whole matrices, and a bit for every pair that may have an edge."""
     fitted = wide_model()
     assert fitted.path is not None
-    assert fitted.shrunken_weights is not None
+    assert fitted.shrunken_norms is not None
     params, layout = fitted.params, fitted.path.layout
     names = ("precision", "cont_bias", "category_shift", "cat_interaction", "cat_bias")
     arrays = {name: getattr(params, name) for name in names}
-    arrays["shrunken_weights"] = fitted.shrunken_weights
+    arrays["shrunken_norms"] = fitted.shrunken_norms
     arrays["path_permitted"] = np.packbits(np.ones(WIDE * (WIDE - 1) // 2, dtype=bool))
     groups = [point.groups for point in fitted.path.points]
     arrays["path_groups"] = np.concatenate(groups)
@@ -199,7 +201,7 @@ def test_a_wide_file_from_before_loads(saved: FilePath, tmp_path: FilePath) -> N
         ("path_pairs", lambda a: np.append(a[:-1], [[3, WIDE]], axis=0), "impossible"),
         ("path_pairs", lambda a: np.append(a, [[WIDE - 2, WIDE - 1]], axis=0), "no solution has"),
         ("path_groups", lambda a: a + 1, "no solution has"),
-        ("shrunken_weights_entries", lambda a: -a, "impossible number"),
+        ("shrunken_norms_entries", lambda a: -a, "impossible number"),
     ],
 )
 def test_a_damaged_wide_file_is_refused(

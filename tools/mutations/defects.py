@@ -444,7 +444,7 @@ DEFECTS = (
         "real != 0.0",
     ),
     # -- views
-    Defect("views/plot.py", "return 9.0 + 2.6 * scale.width(edge.weight)", "return 9.0"),
+    Defect("views/plot.py", "return 9.0 + 2.6 * scale.width(edge.strength)", "return 9.0"),
     Defect(
         "views/scale.py",
         "(_WIDEST - _THINNEST) * min(weight / self.maximum, 1.0)",
@@ -452,8 +452,8 @@ DEFECTS = (
     ),
     Defect(
         "views/export.py",
-        "matrix[u, v] = matrix[v, u] = -edge.weight",
-        "matrix[u, v] = -edge.weight",
+        "matrix[u, v] = matrix[v, u] = -edge.strength",
+        "matrix[u, v] = -edge.strength",
     ),
     Defect("views/comma_separated.py", 'or cell in ("+", "-"):', 'or cell in ("+", "-", "="):'),
     Defect(

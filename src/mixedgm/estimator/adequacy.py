@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from mixedgm.deprecation import renamed
 from mixedgm.estimator.base import HasModel
 from mixedgm.parallel import RandomState
+from mixedgm.parameters import ensure, is_integer
 from mixedgm.table import as_frame
 from mixedgm.table.check import MissingArg
 from mixedgm.table.encode import UnseenArg
@@ -22,7 +23,12 @@ class AdequacyMethods(HasModel):
     """How well the model describes rows."""
 
     def predictability(
-        self, X: Any, sample_weight: ArrayLike | None = None, *, unseen: UnseenArg = "error"
+        self,
+        X: Any,
+        sample_weight: ArrayLike | None = None,
+        *,
+        folds: int | None = None,
+        unseen: UnseenArg = "error",
     ) -> Any:
         """How well every column is predicted from all others.
 
@@ -33,6 +39,10 @@ class AdequacyMethods(HasModel):
             success.  With missing cells, a column is judged on the rows that have it.
         sample_weight : array (n,) or str, optional
             Frequencies of the rows, or the name of their column.
+        folds : int, optional
+            Adds the column `held_out`: R2 or the normalised accuracy on rows that had no part in
+            the estimates.  The graph is kept and estimated again without each of so many folds.
+            The graph itself has seen all rows, so values of weak columns are slightly too large.
         unseen : {"error", "ignore"}
             What to do about levels that the model does not have, as in `score`.
 
@@ -55,8 +65,10 @@ class AdequacyMethods(HasModel):
         from mixedgm.studies.predictability import predictability_frame
 
         model = self._model
+        wanted = folds is None or is_integer(folds, 2)
+        ensure(wanted, "folds", "None or an integer of at least 2", folds)
         gaps = read_gaps(as_frame(X), model.schema, sample_weight=sample_weight, unseen=unseen)
-        return predictability_frame(model, gaps)
+        return predictability_frame(model, gaps, folds)
 
     def check_fit(
         self,
@@ -104,7 +116,7 @@ class AdequacyMethods(HasModel):
         ModelCheck
             Prints what is flagged, what that means and what to do; `flags()` is the same as a
             frame.  `nodes()`: residuals of every column given all others (of an ordinal column
-            those of its scores), and how odd they are.  `pairs()`: strength of every pair in the
+            those of its scores), and how odd they are.  `pairs()`: association of every pair in the
             rows and in simulated tables, and how odd the pair is.  `levels()`: observed and
             expected counts.  `plot()`: all of it in one picture.  `p`: of the whole table.
 

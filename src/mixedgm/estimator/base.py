@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from mixedgm.fitted import FittedModel
+from mixedgm.fitted import Edge, FittedModel
 from mixedgm.settings import to_plain
 from mixedgm.studies.joint_discrepancy import summary_notes
 from mixedgm.views.summary import summarise
@@ -27,7 +27,6 @@ class HasModel(BaseEstimator):
         self.lam_ = fitted.report.lam if by_column is None else by_column
         self.params_ = fitted.params
         self.schema_ = fitted.schema
-        self.edges_ = fitted.edges
         self.kkt_ = fitted.report.kkt
         self.converged_ = fitted.report.converged
         self.n_iter_ = fitted.report.n_iter
@@ -43,6 +42,11 @@ class HasModel(BaseEstimator):
     def _with_model(self, fitted: FittedModel) -> Self:
         """Return a new estimator with the same parameters that holds another model."""
         return type(self)(**self.get_params(deep=False))._adopt(fitted)
+
+    @property
+    def edges_(self) -> tuple[Edge, ...]:
+        """The edges, strongest first."""
+        return self._model.edges
 
     @property
     def _model(self) -> FittedModel:

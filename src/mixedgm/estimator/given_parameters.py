@@ -57,7 +57,7 @@ def from_params(
     Notes
     -----
     `params_` holds the same distribution with blocks that sum to zero over levels, as fits have
-    them.  The edges' weights are on the scale of the model's own distribution.
+    them.  Strengths are means over rows drawn from the model.
 
     Examples
     --------
@@ -79,7 +79,7 @@ def random_model(
     graph: Any,
     *,
     types: Any = None,
-    strength: Any = None,
+    sizes: Any = None,
     bias: float = 0.0,
     random_state: RandomState = None,
     frame: str = "auto",
@@ -95,7 +95,7 @@ def random_model(
         ``mg.Count(largest=...)``.  By default what the attributes `kind`, `levels` and `largest` of
         the nodes say, as in ``model.to_networkx()``; without those, nodes are continuous and binary
         in turn.
-    strength : (low, high), or mapping of edge kind to (low, high), optional
+    sizes : (low, high), or mapping of edge kind to (low, high), optional
         The size of an edge is uniform in this range: the root mean square of its parameters, which
         for two continuous columns is the partial correlation's size.  Default: 0.2 to 0.3 for
         "continuous-continuous", 0.4 to 0.6 for "continuous-categorical" and
@@ -124,7 +124,7 @@ def random_model(
     """
     rng = np.random.default_rng(seeds(random_state, 1)[0])
     schema = schema_of_graph(graph, types)
-    params, notes = random_params(graph, schema, rng, strength=strength, bias=bias)
+    params, notes = random_params(graph, schema, rng, sizes=sizes, bias=bias)
     fitted = given_model(schema, params, _library(frame))
     report = replace(fitted.report, notes=(*notes, *fitted.report.notes))
     return MixedGraphicalModel()._adopt(replace(fitted, report=report))

@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any, Literal
 
 from mixedgm.estimator.base import HasModel
+from mixedgm.studies.descriptions import describe
 from mixedgm.studies.joint_discrepancy import summary_notes
 from mixedgm.table.assemble import frame
 from mixedgm.views.summary import SummaryText, summarise
@@ -19,30 +20,40 @@ if TYPE_CHECKING:
 class GraphMethods(HasModel):
     """What can be asked about the graph."""
 
-    def edges(self, *, shrunken: bool = False) -> Any:
-        """Edges, heaviest first, as a frame of the training table's library.
+    def edges(self, *, shrunken: bool = False, say: bool = False) -> Any:
+        """Edges, strongest first, as a frame of the training table's library.
 
-        Columns: source, target, kind, weight (free of units, comparable between kinds), sign
-        ("+", "-", or none where an end is categorical with three or more levels),
-        partial_correlation (continuous pairs only).  Where edges are moderated, the column
+        Columns: source, target, kind, strength, sign ("+", "-", or none where an end is
+        categorical with three or more levels), partial_correlation (continuous pairs only), norm.
+        The strength is how much the two columns say about each other given all others, from 0 to
+        1: sqrt(1 - exp(-2 I)) with their conditional mutual information I.  For two continuous
+        columns it is the absolute partial correlation, slightly less because unshrunken estimates
+        are corrected.  It is free of units and comparable between kinds.  A rare level or value can
+        carry little information, so the strength of a column that hardly varies is small.  The norm
+        is that of the parameters, as the penalty sees them.  Where edges are moderated, the column
         moderator is empty for an edge itself and names the moderator in a row about how an edge
         varies.  Where some edges have a ridge, because the rows alone leave their estimates open,
         the column ridge tells which.
 
-        Weights are without shrinkage where the graph was refitted (``fitted_.report.refitted``), as
-        it is by default, and shrunken by the penalty otherwise.
+        Estimates are without shrinkage where the graph was refitted (``fitted_.report.refitted``),
+        as it is by default, and shrunken by the penalty otherwise.
 
         Parameters
         ----------
         shrunken : bool
-            Whether to add the column shrunken_weight: weights of the penalised estimate at `lam_`,
+            Whether to add the column shrunken_norm: norms of the penalised estimate at `lam_`,
             which ``refit=False`` returns.
+        say : bool
+            Whether to add the column says: every edge in words, as `describe` has it.
         """
         model = self._model
-        return frame(edges_columns(model, shrunken=shrunken), model.library)
+        columns = dict(edges_columns(model, shrunken=shrunken))
+        if say:
+            columns["says"] = [describe(model, edge.source, edge.target) for edge in model.edges]
+        return frame(columns, model.library)
 
     def nodes(self) -> Any:
-        """Columns with kind, levels, number of edges and total edge weight, as a frame."""
+        """Columns with kind, levels, number of edges and total strength of these, as a frame."""
         return frame(nodes_columns(self._model), self._model.library)
 
     def interaction(
@@ -72,7 +83,7 @@ class GraphMethods(HasModel):
 
         Notes
         -----
-        The `weight` in `edges()` is the root of the sum of squares of the standardised parameters,
+        The `norm` in `edges()` is the root of the sum of squares of the standardised parameters,
         times sqrt(1 - sum of squared shares of the levels) for each categorical column of the two.
 
         Examples
@@ -84,13 +95,31 @@ class GraphMethods(HasModel):
         >>> bool(model.interaction("metres", "grams").iloc[0, 0] < 0.01)
         True
         >>> standardised = model.interaction("metres", "grams", standardised=True).iloc[0, 0]
-        >>> bool(np.isclose(standardised, model.edges()["weight"][0]))
+        >>> bool(np.isclose(standardised, model.edges()["norm"][0]))
         True
         """
         return interaction_frame(self._model, a, b, moderator, standardised=standardised)
 
+    def describe(self, a: str, b: str) -> str:
+        """Say in words, and in the data's own units, what the edge between two columns says.
+
+        All other columns are held fixed.  Of two numbers it is how much the mean of one moves per
+        standard deviation and per unit of the other, of a number and a category how the mean
+        varies between levels, of two categories which levels are together more and less often
+        than in unrelated columns.  Levels and cells with fewer than 10 rows are not quoted.
+
+        Examples
+        --------
+        >>> import mixedgm as mg
+        >>> columns = {"x": "continuous", "y": "continuous"}
+        >>> given = mg.from_params(columns, {"precision": [[2.0, -1.0], [-1.0, 2.0]]})
+        >>> given.describe("x", "y")
+        'x is 0.41 higher per standard deviation of y (0.5 per unit)'
+        """
+        return describe(self._model, a, b)
+
     def summary(self) -> SummaryText:
-        """Return what was fitted, how well it converged, and the heaviest edges, as text.
+        """Return what was fitted, how well it converged, and the strongest edges, as text.
 
         Where the joint distribution is exact and small, and notably far from the table in a pair of
         columns (see `joint_discrepancy`), a note names the worst pair.
@@ -103,13 +132,13 @@ class GraphMethods(HasModel):
         return SummaryText(summarise(self._model, summary_notes(self._model)))
 
     def to_networkx(self) -> Graph[str]:
-        """The graph with the columns as nodes; kind, weight and sign as attributes."""
+        """The graph with the columns as nodes; kind, weight (strength) and sign as attributes."""
         from mixedgm.views.export import to_networkx
 
         return to_networkx(self._model)
 
     def to_adjacency(self, *, signed: bool = False) -> Any:
-        """Symmetric table of edge weights (negative where signed and the sign is "-")."""
+        """Symmetric table of edge strengths (negative where signed and the sign is "-")."""
         from mixedgm.views.export import to_adjacency
 
         return to_adjacency(self._model, signed=signed)
@@ -196,7 +225,7 @@ class GraphMethods(HasModel):
         return plot_network(model, layout=layout, ax=ax, **options)
 
     def plot_path(self, *, ax: Axes | None = None, **options: Any) -> Any:
-        """Draw edge weights against lam, with the chosen value marked."""
+        """Draw the norms of edges against lam, with the chosen value marked."""
         from mixedgm.views.plot_path import plot_path
 
         return plot_path(self._model, ax=ax, **options)

@@ -19,7 +19,7 @@ _DIGITS = 3
 
 
 def edge_details(material: Material) -> list[Json]:
-    """Return parameters and effects of every edge, in the order of the edges, heaviest first.
+    """Return parameters and effects of every edge, in the order of the edges, strongest first.
 
     From some size on, the lightest edges have None, so that the file stays small.
     """

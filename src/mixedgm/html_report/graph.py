@@ -6,14 +6,17 @@ from mixedgm.fitted import Edge
 from mixedgm.html_report.material import Material
 from mixedgm.html_report.plain import Json, number, shown
 from mixedgm.model.kinds import KINDS
+from mixedgm.studies.descriptions import describe
 from mixedgm.views.appearance import Appearance
 from mixedgm.views.positions import Positions, bends, positions
 from mixedgm.views.room import Room
-from mixedgm.views.scale import drawn_size
 
 __all__ = ["edge_content", "graph_content"]
 
 _SHAPES = {"o": "circle", "s": "square", "D": "diamond", "h": "hexagon", "p": "pentagon"}
+_MOST_SAID = 300
+"""Edges of a report that are put in words, and characters of each."""
+_LONGEST = 400
 _MEASURES = {"r2": "R²", "normalised_accuracy": "normalised accuracy"}
 
 
@@ -23,7 +26,7 @@ def graph_content(material: Material) -> Json:
     names = fitted.schema.names
     room = Room.of(style.texts(names, fitted.schema), rings=bool(material.shares))
     places = positions(fitted, room=room.boxes())
-    sizes = [drawn_size(edge) for edge in fitted.edges]
+    sizes = [edge.strength for edge in fitted.edges]
     scale = style.scale(fitted.edges, len(names))
     clearance = 0.5 * room.node / room.unit + 0.1
     bent = bends(places, fitted.edges, clearance)
@@ -38,7 +41,6 @@ def graph_content(material: Material) -> Json:
             **{name: number(value) for name, value in scale.look().items()},
             "keys": scale.keys(sizes),
         },
-        "heaviest": number(max((edge.weight for edge in fitted.edges), default=0.0)),
         "refitted": fitted.report.refitted,
     }
 
@@ -95,10 +97,12 @@ def edge_content(material: Material, edge: Edge) -> dict[str, Json]:
     content: dict[str, Json] = {
         "a": place[edge.source],
         "b": place[edge.target],
-        "weight": number(edge.weight),
-        "size": number(drawn_size(edge)),
+        "strength": number(edge.strength),
+        "norm": number(edge.norm),
         "sign": edge.sign or "",
     }
+    if edge.moderator is None and len(fitted.edges) <= _MOST_SAID:
+        content["says"] = shown(describe(fitted, edge.source, edge.target), _LONGEST)
     if edge.partial_correlation is not None:
         content["partial"] = number(edge.partial_correlation)
     if edge.directed:

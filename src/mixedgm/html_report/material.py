@@ -38,6 +38,9 @@ __all__ = ["MOST_CHECKED", "Material", "Studies", "gather"]
 MOST_CHECKED = 100
 """Columns up to which a report checks the fit by itself: beyond, simulations take minutes."""
 
+_FOLDS = 5
+"""Of rows that are held out to see how well columns are predicted."""
+
 
 @dataclass(frozen=True, eq=False)
 class Studies:
@@ -170,11 +173,12 @@ def _findings(frame: Any, settings: Mapping[str, Any], sample_weight: Any) -> tu
 def _predictability(fitted: FittedModel, gaps: Gaps) -> tuple[NodePredictability, ...]:
     given = gaps.missing[:, list(fitted.schema.covariates)].any(axis=1)
     gaps = gaps.take(np.flatnonzero(~given)) if given.any() else gaps
+    folds = None if fitted.moderators else _FOLDS
     try:
-        return predictability(fitted, gaps)
+        return predictability(fitted, gaps, folds)
     except DistributionError:  # rows with gaps, and no distribution that says what they may be
         complete = _complete(gaps)
-        return predictability(fitted, complete) if complete.n_rows else ()
+        return predictability(fitted, complete, folds) if complete.n_rows else ()
 
 
 def _complete(gaps: Gaps) -> Gaps:

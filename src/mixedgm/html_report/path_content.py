@@ -9,7 +9,6 @@ from mixedgm.html_report.material import Material
 from mixedgm.html_report.plain import Json, number, numbers
 from mixedgm.model.layout import Floats
 from mixedgm.views.plot_selection import SCORE_LABELS, SCORE_LIMITS
-from mixedgm.views.scale import drawn_size
 from mixedgm.views.text import lam_text
 
 __all__ = ["path_content"]
@@ -37,7 +36,7 @@ def path_content(material: Material) -> Json:
         for edge in fitted.edges_at(step):
             if _line(edge) not in lines:
                 lines[_line(edge)] = np.zeros(len(steps))
-            lines[_line(edge)][at] = drawn_size(edge)
+            lines[_line(edge)][at] = edge.strength
     order = sorted(lines, key=lambda line: -float(lines[line].max()))
     lams = fitted.path.lams[steps]
     return {

@@ -30,24 +30,28 @@ _FIELDS = {
     "target": _Field("target"),
     "moderator": _Field("moderator", "empty: the edge itself; else how it varies with this column"),
     "kind": _Field("kind"),
-    "weight": _Field("weight", "size of the edge without units, comparable between kinds"),
-    "shrunken_weight": _Field("penalised weight", "weight before the graph was refitted"),
+    "strength": _Field("strength", "of the relation given all other columns, from 0 to 1"),
+    "norm": _Field("norm", "of the parameters, as the penalty sees them"),
+    "shrunken_norm": _Field("penalised norm", "norm before the graph was refitted"),
     "sign": _Field("sign", "empty where an edge has no single direction"),
     "partial_correlation": _Field("partial corr.", "of two continuous columns"),
     "directed": _Field("directed", "from a covariate to what it predicts"),
     "frequency": _Field("frequency", "share of the subsamples that have the edge"),
     "probability": _Field("probability", "that there is an edge, by the tests of all pairs"),
-    "ridge": _Field("ridge", "the rows alone leave the size open; read it as strong"),
+    "ridge": _Field("ridge", "the data do not determine its parameters; a small ridge was added"),
     "column": _Field("column"),
     "role": _Field("role"),
     "n_levels": _Field("values", "how many values a column can have; 0 for numbers"),
     "degree": _Field("edges", "number of neighbours"),
-    "strength": _Field("strength", "sum of the weights of its edges"),
+    "total_strength": _Field("total strength", "sum of the strengths of its edges"),
     "lam": _Field("λ", "penalty"),
     "r2": _Field("R²", "share of the variance that the other columns explain"),
     "accuracy": _Field("accuracy", "share of the rows whose level is predicted"),
     "majority": _Field("majority", "share of the most frequent level"),
     "normalised_accuracy": _Field("norm. accuracy", "accuracy beyond the majority, up to 1"),
+    "held_out": _Field(
+        "held out", "on rows without part in the estimates; 0 or less: unpredictable"
+    ),
     "deviance_explained": _Field("deviance expl.", "compared with the column without edges"),
     "missing": _Field("missing", "cells without a value"),
     "estimate": _Field("estimate", "in standard deviations; from the first to the second level"),
@@ -65,7 +69,7 @@ _FIELDS = {
     "target_level": _Field("target level"),
     "inclusion": _Field("inclusion", "share of the resamples that have the edge"),
     "same_sign": _Field("same sign", "share of the resamples with the sign of the model"),
-    "mean": _Field("mean", "mean weight over resamples, 0 where the edge is missing"),
+    "mean": _Field("mean", "mean strength over resamples, 0 where the edge is missing"),
     "present_in": _Field("present in", "groups whose graph has the edge"),
     "difference": _Field("difference", "largest between two groups"),
     "between": _Field("between"),
@@ -143,7 +147,7 @@ def _about(material: Material, columns: Mapping[str, Sequence[Any]]) -> Json:
 def _edges(material: Material) -> Json:
     fitted = material.fitted
     columns = dict(edges_columns(fitted, shrunken=fitted.report.refitted))
-    note = "Heaviest first. Two columns without an edge are independent given all others."
+    note = "Strongest first. Two columns without an edge are independent given all others."
     return _table(material, "edges", "Edges", note, _worth_showing(columns))
 
 

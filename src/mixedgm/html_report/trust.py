@@ -110,7 +110,7 @@ def _choice(material: Material) -> Json:
         more = f" and {len(report.ridge) - 5} more" if len(report.ridge) > 5 else ""
         lines.append(
             f"The rows alone leave open how strong these edges are: {', '.join(pairs)}{more}. They "
-            "have a ridge worth one row; read their weights as “strong”, and do not compare them."
+            "have a ridge worth one row, so their parameters are not to be compared."
         )
     if summary.expected_false is not None:
         text = (
@@ -220,12 +220,10 @@ def _assumptions(material: Material) -> Json:
             "their values."
         )
     if not report.refitted and report.was_fitted and report.lam != 0.0:
-        lines.append(
-            "Weights are shrunken by the penalty: they are smaller than the relations in the rows."
-        )
+        lines.append("Estimates are shrunken by the penalty: edges are stronger in the rows.")
     if report.refitted:
         lines.append(
-            "Weights are estimated without shrinkage on the rows that chose the edges, so weak "
+            "Strengths are estimated without shrinkage on the rows that chose the edges, so weak "
             "edges look a little stronger than they are."
         )
     if report.completion is not None:

@@ -34,7 +34,7 @@ class MissingnessTests:
     """(G,) nodes with gaps."""
     statistic: Floats
     df: Floats
-    strength: Floats
+    correlation: Floats
     """(G, nodes) multiple correlation of being missing with the other column."""
     more_often: Ints
     """(G, nodes) where cells are missing more often: of levels a code, else of `RANK_WORDS`."""
@@ -70,7 +70,7 @@ def missingness_tests(gaps: Gaps) -> MissingnessTests:
     >>> table[x > 15, 1] = np.nan
     >>> from mixedgm.table.gaps import read_gaps
     >>> tests = missingness_tests(read_gaps(as_frame(table), schema))
-    >>> tests.gappy.tolist(), tests.strength[0].round(1).tolist()
+    >>> tests.gappy.tolist(), tests.correlation[0].round(1).tolist()
     ([1], [0.9, nan])
     """
     missing = gaps.missing
@@ -79,7 +79,7 @@ def missingness_tests(gaps: Gaps) -> MissingnessTests:
     weighted = missing[:, gappy].T * weights
     shape = (len(gappy), missing.shape[1])
     statistic, df = np.full(shape, np.nan), np.ones(shape)
-    strength, more_often = np.full(shape, np.nan), np.zeros(shape, dtype=np.int64)
+    correlation, more_often = np.full(shape, np.nan), np.zeros(shape, dtype=np.int64)
     for node in range(missing.shape[1]):
         known = ~missing[:, node]
         counts = _Counts(weighted[:, known], weights[known])
@@ -88,11 +88,11 @@ def missingness_tests(gaps: Gaps) -> MissingnessTests:
             found = _by_ranks(counts, _values(gaps, node)[known])
         else:
             found = _by_levels(counts, gaps.codes[known, gaps.schema.spans.place(node)])
-        correlation, df[:, node], more_often[:, node] = found
+        square, df[:, node], more_often[:, node] = found
         tested = counts.enough & (df[:, node] > 0)
-        statistic[tested, node] = (counts.total - 1.0) * correlation[tested]
-        strength[tested, node] = np.sqrt(correlation[tested])
-    return MissingnessTests(gappy, statistic, np.maximum(df, 1.0), strength, more_often)
+        statistic[tested, node] = (counts.total - 1.0) * square[tested]
+        correlation[tested, node] = np.sqrt(square[tested])
+    return MissingnessTests(gappy, statistic, np.maximum(df, 1.0), correlation, more_often)
 
 
 def _values(gaps: Gaps, node: int) -> NDArray[np.float64]:

@@ -13,6 +13,8 @@ from mixedgm.model.params import Params
 
 LOG_TWO_PI = float(np.log(2.0 * np.pi))
 _FARTHEST = 1e300
+_SPARSE = 0.02
+"""Share of the coefficients that are not zero, below which products skip the others."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,9 +46,7 @@ def conditionals(
     >>> conditionals(params, np.array([[3.0]]), np.array([[0]])).mean
     array([[0.]])
     """
-    linear = _linear(params, params.coef, numbers, codes)
-    if params.moderation is not None:
-        _add_deviations(params, params.moderation, numbers, codes, linear)
+    linear = predictors(params, numbers, codes)
     nodes, variance = params.nodes, 1.0 / params.precisions
     mean = (linear[:, nodes.real_columns] + params.linear_terms) * variance
     if nodes.n_spiked:
@@ -59,6 +59,14 @@ def conditionals(
         part -= np.log(np.exp(part).sum(axis=0))
         share_with_unseen(part, params.bias_of(params.nodes.n_gaussian + j), n_observed)
     return RowConditionals(mean, variance, log_prob.T)
+
+
+def predictors(params: Params, numbers: Floats, codes: NDArray[np.integer]) -> Floats:
+    """(n, d) what the rest of every row predicts of all design columns, own terms left out."""
+    linear = _linear(params, params.coef, numbers, codes)
+    if params.moderation is not None:
+        _add_deviations(params, params.moderation, numbers, codes, linear)
+    return linear
 
 
 def _logits(params: Params, linear: Floats) -> Floats:
@@ -95,6 +103,8 @@ def log_half_row(n_unseen: int, n_observed: float) -> float:
 def _linear(params: Params, coef: Floats, numbers: Floats, codes: NDArray[np.integer]) -> Floats:
     """(n, d) what the design columns of every row predict."""
     nodes = params.nodes
+    if coef is params.coef and len(params.places) < _SPARSE * coef.size:
+        return _sparse_linear(params, numbers, codes)
     linear = nodes.numbers(numbers, codes) @ coef[nodes.numeric]
     first = nodes.column_start[:-1][nodes.discrete]
     for j in range(nodes.first_indicator, len(first)):
@@ -103,6 +113,15 @@ def _linear(params: Params, coef: Floats, numbers: Floats, codes: NDArray[np.int
         terms[codes[:, j] < 0] = 0.0
         linear += terms
     return np.asarray(linear)
+
+
+def _sparse_linear(params: Params, numbers: Floats, codes: NDArray[np.integer]) -> Floats:
+    """The same where few coefficients are not zero."""
+    from scipy import sparse
+
+    at, d = params.places, len(params.coef)
+    coef = sparse.csr_array((params.coef.ravel()[at], np.divmod(at, d)), shape=(d, d))
+    return np.asarray((coef.T @ params.nodes.design_columns(numbers, codes).T).T)
 
 
 def _add_deviations(

@@ -70,17 +70,17 @@ class Moderation:
     span: Floats
     deviations: tuple[Floats, ...]
 
-    def strengths(self, params: Params, scales: Floats) -> Floats:
+    def norms(self, params: Params, scales: Floats) -> Floats:
         """(moderators, nodes, nodes) norms of the deviations times scales of design columns."""
-        strengths = []
+        norms = []
         for node, deviation in zip(self.nodes, self.deviations, strict=True):
             if not params.nodes.numeric_nodes[node]:  # the penalty sees contrasts of levels
                 seen = params.levels_possible[params.levels_of(params.nodes.place(node))]
                 deviation = deviation[seen] - deviation[seen].mean(axis=0)
             own = scales[params.nodes.columns_of(node)][: len(deviation), None, None]
             scaled = np.sqrt(((own * deviation) ** 2).sum(axis=0)) * np.outer(scales, scales)
-            strengths.append(params.block_norms(scaled))
-        return np.array(strengths)
+            norms.append(params.block_norms(scaled))
+        return np.array(norms)
 
 
 @dataclass(frozen=True, eq=False)

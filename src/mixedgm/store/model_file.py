@@ -34,7 +34,12 @@ from mixedgm.store.archive import (
     write_archive,
 )
 from mixedgm.store.moderation_parts import moderation_to_arrays, with_moderation
-from mixedgm.store.path_parts import path_from_archive, path_to_parts
+from mixedgm.store.path_parts import (
+    path_from_archive,
+    path_strengths_from,
+    path_strengths_to_arrays,
+    path_to_parts,
+)
 from mixedgm.store.validation import (
     DOCUMENT,
     LARGEST,
@@ -56,7 +61,7 @@ _BLOCKS = (
     "cat_bias",
 )
 _COEF = {False: "coef", True: "nodewise_coef"}
-_ALL_PAIRS = ("selection_frequency", "edge_probability", "shrunken_weights")
+_ALL_PAIRS = ("selection_frequency", "edge_probability", "shrunken_norms")
 _MOST_COUNTS = 10_000_000
 _OPTIONS = frozenset(field.name for field in fields(Options))
 _LONGEST_SETTING = 100_000  # values
@@ -104,7 +109,9 @@ def save(
         "node_scales": fitted.node_scales,
         "selection_frequency": fitted.selection_frequency,
         "edge_probability": fitted.edge_probability,
-        "shrunken_weights": fitted.shrunken_weights,
+        "shrunken_norms": fitted.shrunken_norms,
+        "strengths": fitted.known_strengths if fitted.rows is None else fitted.strengths,
+        **path_strengths_to_arrays(fitted.path_strengths),
         **scores,
         **joint_arrays,
         **path_arrays,
@@ -131,7 +138,7 @@ def save(
     _check_report(fitted.schema, fitted.report)
     _check_params(params)
     _check_sizes(fitted)
-    _check_weights(fitted)
+    _check_norms(fitted)
     _check_settings(given, fitted)
     is_new = fitted.schema.spans.first_indicator or fitted.edge_probability is not None
     is_wide = "path_pairs" in arrays or any(name.endswith("_places") for name in arrays)
@@ -189,24 +196,27 @@ def _read(stream: BinaryIO) -> tuple[FittedModel, dict[str, Any]]:
     _check_report(schema, report)
     params = with_moderation(archive, schema, _params(archive, schema, sizes), sizes)
     _check_params(params)
+    path = path_from_archive(archive, document["path"], schema, report.tol, sizes)
     fitted = FittedModel(
         schema=schema,
         params=params,
         node_scales=archive.array("node_scales", sizes),
         report=report,
         library=document["library"],
-        path=path_from_archive(archive, document["path"], schema, report.tol, sizes),
+        path=path,
         scores={
             name: archive.array(f"scores_{at}", sizes) for at, name in enumerate(document["scores"])
         },
         selection_frequency=archive.get("selection_frequency", sizes),
         edge_probability=archive.get("edge_probability", sizes),
-        shrunken_weights=archive.get("shrunken_weights", sizes),
+        shrunken_norms=archive.get("shrunken_norms", sizes),
+        known_strengths=archive.get("strengths", sizes),
+        known_path_strengths=path_strengths_from(archive, path, sizes),
         margins=_margins(archive, sizes),
         known_terms=_node_terms(archive, document["joint"], params, sizes),
     )
     _check_sizes(fitted)
-    _check_weights(fitted)
+    _check_norms(fitted)
     settings = {RENAMED.get(name, name): value for name, value in document["settings"].items()}
     _check_settings(settings, fitted)
     return fitted, settings
@@ -359,11 +369,14 @@ def _bounded(what: str, values: Floats, low: float = 1.0 / LARGEST) -> None:
         raise ModelFileError(f"{what} of {bad[0]:g} standard units is not one that a fit finds")
 
 
-def _check_weights(fitted: FittedModel) -> None:
+def _check_norms(fitted: FittedModel) -> None:
     with np.errstate(over="ignore", invalid="ignore"):
-        weights = fitted.pair_weights, fitted.deviation_weights
-        if not all(np.isfinite(each).all() for each in weights):
-            raise ModelFileError("the weights of its edges are not finite")
+        norms = fitted.pair_norms, fitted.deviation_norms
+        if not all(np.isfinite(each).all() for each in norms):
+            raise ModelFileError("the norms of its edges are not finite")
+    known, n_edges = fitted.known_strengths, len(fitted.pair_norms)
+    if known is not None and len(known) != n_edges + len(fitted.varying[0]):
+        raise ModelFileError("the number of strengths is not that of its edges")
 
 
 def _check_schema(schema: Schema) -> None:

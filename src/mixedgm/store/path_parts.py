@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixedgm.errors import ModelFileError
-from mixedgm.model.layout import Ints, Layout, spans
+from mixedgm.model.layout import Floats, Ints, Layout, spans
 from mixedgm.model.nodes import Nodes
 from mixedgm.model.params import Units
 from mixedgm.path.path import Path, PathPoint
@@ -139,6 +139,28 @@ def path_from_archive(
         moderators=moderators,
         n_permitted=stored["n_possible"] if is_wide else None,
     )
+
+
+def path_strengths_to_arrays(strengths: Sequence[Floats] | None) -> Arrays:
+    """Return the strengths of the edges at all lam, one after the other, and where they end."""
+    if strengths is None:
+        return {}
+    ends = np.cumsum([len(each) for each in strengths], dtype=np.int64)
+    return {"path_strengths": np.concatenate([np.zeros(0), *strengths]), "path_strength_ends": ends}
+
+
+def path_strengths_from(
+    archive: Archive, path: Path | None, sizes: Sizes
+) -> tuple[Floats, ...] | None:
+    """Return them by lam, checked against the edges of the path; None in a file without them."""
+    if path is None or "path_strengths" not in archive.arrays:
+        return None
+    strengths = archive.array("path_strengths", sizes)
+    ends = archive.array("path_strength_ends", sizes)
+    counts = [len(path.triples(k)) for k in range(len(path))]
+    if not np.array_equal(ends, np.cumsum(counts)) or ends[-1:].sum() != len(strengths):
+        raise ModelFileError("the number of strengths is not that of the edges of its path")
+    return tuple(np.split(strengths, ends[:-1]))
 
 
 def _points(

@@ -312,6 +312,10 @@ _share = _between(0.0, 1.0 + 1e-9)
 _bias = _between(-np.inf)
 
 
+def _share_or_none(values: NDArray[Any]) -> NDArray[np.bool_]:
+    return np.asarray(_share(values) | np.isnan(values))
+
+
 @dataclass(frozen=True)
 class Array:
     """Type, shape and values of an array.
@@ -374,7 +378,8 @@ ARRAYS = {
     "scores": Array("k c?", _anything),
     "selection_frequency": Array("h? n n", _share),
     "edge_probability": Array("h? n n", lambda values: _share(values) | np.isnan(values)),
-    "shrunken_weights": Array("g n n", _size),
+    "shrunken_norms": Array("g n n", _size),
+    "strengths": Array("x", _share_or_none),
     "moderators": Array("m", dtype="int64"),
     "moderation_middle": Array("d"),
     "moderation_span": Array("m 2", _anything),
@@ -402,6 +407,8 @@ ARRAYS = {
     "path_kkt": Array("k", _violation),
     "path_kkt_error": Array("k", _violation),
     "path_objective_error": Array("k", _violation),
+    "path_strengths": Array("y", _share_or_none),
+    "path_strength_ends": Array("k", _size, "int64"),
     "path_trace": Array("r 4", _anything),
     "path_trace_ends": Array("k", _size, "int64"),
     "path_moderators": Array("m", _size, "int64"),
@@ -410,7 +417,7 @@ ARRAYS = {
     "path_deviations": Array("b", _anything, "uint8"),
 }
 
-SPARSE = ("coef", "nodewise_coef", "selection_frequency", "edge_probability", "shrunken_weights")
+SPARSE = ("coef", "nodewise_coef", "selection_frequency", "edge_probability", "shrunken_norms")
 """Arrays that may be two instead: NAME_places, where it is not zero, and NAME_entries."""
 for _name in SPARSE:
     ARRAYS[f"{_name}_places"] = Array("i", _size, "int64")

@@ -175,7 +175,7 @@ class _Comparison:
             for node, (aspects, odd), part in zip(order, of_nodes, parts, strict=False)
         )
         checks = self._pair_checks(
-            simulated.strength.mean(axis=0, dtype=np.float64),
+            simulated.association.mean(axis=0, dtype=np.float64),
             of_pairs,
             dict(zip(of_pairs, parts[len(order) :], strict=True)),
             alpha,
@@ -303,25 +303,25 @@ class _Comparison:
         chance = np.minimum(1.0, n_aspects * p.min(axis=0))
         tail, distance, adjusted_p = (part[worst, at] for part in (tail, distance, adjusted_p))
         order = np.lexsort([-distance, tail])
-        seen, drawn = self.observed.strength[u, v], simulated[u, v]
-        edges = self.fitted.edge_weights[u, v] > 0.0
+        seen, drawn = self.observed.association[u, v], simulated[u, v]
+        edges = self.fitted.edge_norms[u, v] > 0.0
         checks = []
         for k in order.tolist():
             aspect, ends = names[worst[k]], (int(u[k]), int(v[k]))
             name, size, about = self._farthest_in_pair(aspect, of_pairs[aspect], k, ends)
-            flagged, strength = bool(adjusted_p[k] <= alpha), (float(seen[k]), float(drawn[k]))
+            flagged, sizes = bool(adjusted_p[k] <= alpha), (float(seen[k]), float(drawn[k]))
             columns = self.fitted.schema.nodes[ends[0]], self.fitted.schema.nodes[ends[1]]
             kind, edge = edge_kind(self.fitted.schema, *ends), bool(edges[k])
             flag = Flag.none()
             if flagged:
-                flag = pair_flag(aspect, columns, strength, about, edge=edge, refit=self.refit)
+                flag = pair_flag(aspect, columns, sizes, about, edge=edge, refit=self.refit)
             checks.append(
                 PairCheck(
                     columns[0].name,
                     columns[1].name,
                     kind,
                     edge,
-                    *strength,
+                    *sizes,
                     float(distance[k]),
                     float(chance[k]),
                     float(adjusted_p[k]),

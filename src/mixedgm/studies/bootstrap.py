@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from mixedgm.checkpoint import Outcome, Record, fingerprint
 from mixedgm.errors import MixedGMError, NotYetError, ParameterError
 from mixedgm.fitted import FittedModel
+from mixedgm.inference.strength import RestRows
 from mixedgm.model.layout import Ints, Layout, pair_numbers
 from mixedgm.options import Options
 from mixedgm.parallel import RandomState, check_checkpoint, check_n_jobs, check_n_tasks, run, seeds
@@ -50,6 +51,8 @@ _KINDS = ("nonparametric", "case-dropping")
 _SELECTS = ("fixed", "again")
 _SHARES = tuple(np.linspace(0.05, 0.75, 10).tolist())
 _CLOSE = 0.005
+_AT_MOST = 300
+"""Rows at which strengths of resamples are computed."""
 _MOST_NUMBERS = 2**28
 """That resamples may keep of all pairs: 2 GiB."""
 
@@ -188,11 +191,10 @@ def prepared(
     frame = as_frame(X)
     rows = _rows(frame, fitted, options, sample_weight)
     clusters = None if groups is None else _clusters(groups, frame, rows)
-    if isinstance(rows, Design):
-        return fitted, plan_of(fitted, options, rows, select, cast(Kind, kind), clusters)
-    design = _completed(fitted, options, rows)
+    design = rows if isinstance(rows, Design) else _completed(fitted, options, rows)
     plan = plan_of(fitted, options, design, select, cast(Kind, kind), clusters)
-    return fitted, replace(plan, gaps=rows)
+    plan = replace(plan, at=RestRows.of(design, _AT_MOST))
+    return fitted, plan if isinstance(rows, Design) else replace(plan, gaps=rows)
 
 
 def _completed(fitted: FittedModel, options: Options, gaps: Gaps) -> Design:
@@ -348,11 +350,11 @@ def _check_same_table(plan: ResamplingPlan, fitted: FittedModel) -> None:
         return
     record = fitted_record(plan, plan.design)
     columns = Layout.without_edges(fitted.schema.spans)
-    known = pair_numbers(columns.n_nodes, np.argwhere(np.triu(fitted.edge_weights)))
+    known = pair_numbers(columns.n_nodes, np.argwhere(np.triu(fitted.edge_norms)))
     pairs = np.union1d(known, record["pairs"])
     found = Replicates.gather(columns, [record], pairs)
     weights, (u, v) = found.weights[0], found.ends.T
-    expected = fitted.edge_weights[u, v]
+    expected = fitted.edge_norms[u, v]
     off = np.abs(weights - expected)
     if fitted.edge_probability is not None:
         # Tests may settle on another graph from here, but not on a very different one.
@@ -362,7 +364,7 @@ def _check_same_table(plan: ResamplingPlan, fitted: FittedModel) -> None:
         names = [fitted.schema.nodes[end].name for end in found.ends[worst]]
         raise ParameterError(
             f"fitting this table at the model's lam = {lam_text(fitted.report.lam)} does not give "
-            f"the model: the edge of {quoted(names[0])} and {quoted(names[1])} has weight "
+            f"the model: the edge of {quoted(names[0])} and {quoted(names[1])} has norm "
             f"{weights[worst]:.3g} instead of {expected[worst]:.3g}. Give the table that the model "
             "was fitted to. If its edges were chosen apart from lam, as by stability selection, "
             "use select='again'."
@@ -385,6 +387,8 @@ def _result(
         )
     records: list[Record] = [record for _, record in done]
     whole = estimate_record(plan, fitted)
+    u, v = Layout.part_of_complete(plan.declared.nodes, whole["pairs"].astype(np.int64)).pairs.T
+    whole["strengths"] = fitted.edge_strengths[u, v]
     pairs, columns = all_pairs([*records, whole]), Layout.without_edges(fitted.schema.spans)
     dropped = np.array([shares[index] for index, _ in done])
     return Bootstrap(

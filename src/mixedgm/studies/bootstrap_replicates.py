@@ -87,6 +87,8 @@ class Replicates:
         two.
     account : ndarray (B, 3)
         lam (NaN where every column has its own), KKT number, whether it is within tol.
+    strengths : ndarray (B, U)
+        Strengths of edges, zero where there is none; NaN where they were not computed.
     """
 
     layout: Layout
@@ -95,6 +97,7 @@ class Replicates:
     node_terms: Floats
     scales: Floats
     account: Floats
+    strengths: Floats
 
     @classmethod
     def gather(
@@ -105,19 +108,23 @@ class Replicates:
         small = Layout.part_of_complete(layout.nodes, pairs)
         first = layout.n_node_terms
         values = np.zeros((len(records), small.n_theta - first))
-        for row, record in zip(values, records, strict=True):
-            at = small.positions(np.searchsorted(pairs, record["pairs"]))[first:] - first
-            row[at] = record["values"]
+        strengths = np.zeros((len(records), len(pairs)))
+        for row, sizes_of, record in zip(values, strengths, records, strict=True):
+            groups = np.searchsorted(pairs, record["pairs"])
+            row[small.positions(groups)[first:] - first] = record["values"]
+            sizes_of[groups] = record.get("strengths", np.nan)
         sizes = {"node_terms": first, "scales": len(layout.nodes.scale_node), "account": 3}
-        parts = (np.array([r[name] for r in records]).reshape(-1, n) for name, n in sizes.items())
-        return cls(layout, pairs, values, *parts)
+        parts = {
+            name: np.array([r[name] for r in records]).reshape(-1, n) for name, n in sizes.items()
+        }
+        return cls(layout, pairs, values, strengths=strengths, **parts)
 
     def __len__(self) -> int:
         return len(self.values)
 
     @property
     def nbytes(self) -> int:
-        """Memory that the arrays take, with the edge weights and centralities made from them."""
+        """Memory that the arrays take, with the norms and centralities made from them."""
         kept = sum(a.nbytes for a in (self.values, self.node_terms, self.scales, self.account))
         return kept + 8 * len(self) * (2 * len(self.pairs) + 4 * self.layout.n_nodes)
 
@@ -148,7 +155,7 @@ class Replicates:
 
     @cached_property
     def standardised(self) -> Floats:
-        """`values` times the scales of both ends, as in the edge weights."""
+        """`values` times the scales of both ends, as in the norms of edges."""
         u, v = map(self.layout.nodes.column_scale.take, self.small.edge_position)
         return np.asarray(self.values * self.scales[:, u] * self.scales[:, v])
 
@@ -175,7 +182,7 @@ class Replicates:
 
     @cached_property
     def weights(self) -> Floats:
-        """(B, U) edge weights: norms on the calibrated scale, zero where there is no edge."""
+        """(B, U) norms of edges on the scale of the penalty, zero where there is no edge."""
         if len(self.pairs) == 0:
             return np.zeros((len(self), 0))
         return np.sqrt(np.add.reduceat(self.standardised**2, self.starts[:-1], axis=1))
@@ -215,21 +222,30 @@ class Replicates:
         """
         return np.asarray(self.layout.nodes.signed[self.ends].all(axis=1))
 
+    @property
+    def _own_sign(self) -> Floats:
+        return np.where(self.has_sign, np.sign(self.values[:, self.starts[1:] - 1]), 1.0)
+
     @cached_property
     def signed(self) -> Floats:
-        """(B, U) weights times the sign where there is one, else the weights."""
-        sign = np.where(self.has_sign, np.sign(self.values[:, self.starts[1:] - 1]), 1.0)
-        return np.asarray(self.weights * sign)
+        """(B, U) norms times the sign where there is one, else the norms."""
+        return np.asarray(self.weights * self._own_sign)
+
+    @cached_property
+    def signed_strengths(self) -> Floats:
+        """(B, U) strengths times the sign where there is one, else the strengths."""
+        return np.asarray(self.strengths * self._own_sign)
 
     def matrices(self, rows: slice) -> tuple[Floats, Floats]:
-        """(B, n, n) weights, and signed weights with zeros where there is no sign."""
+        """(B, n, n) strengths, and signed strengths with zeros where there is no sign."""
         n = self.layout.n_nodes
         u, v = self.ends.T
-        weights = np.zeros((len(self.weights[rows]), n, n))
-        signed = np.zeros_like(weights)
-        weights[:, u, v] = weights[:, v, u] = self.weights[rows]
-        signed[:, u, v] = signed[:, v, u] = np.where(self.has_sign, self.signed[rows], 0.0)
-        return weights, signed
+        strengths = np.zeros((len(self.strengths[rows]), n, n))
+        signed = np.zeros_like(strengths)
+        strengths[:, u, v] = strengths[:, v, u] = self.strengths[rows]
+        own = np.where(self.has_sign, self.signed_strengths[rows], 0.0)
+        signed[:, u, v] = signed[:, v, u] = own
+        return strengths, signed
 
     @cached_property
     def centrality(self) -> dict[str, Floats]:

@@ -34,13 +34,13 @@ if TYPE_CHECKING:
 __all__ = ["Bootstrap", "Failure"]
 
 _SPREAD = ("estimate", "lower", "upper")
-"""Of weights as selected: no intervals of anything, and left out of `selection`."""
+"""Of strengths as selected: no intervals of anything, and left out of `selection`."""
 _SHOWN = 12
 _BESIDE = {"free": "all others", "graph": "the edges that pass a test"}
 
 
 class EdgeDifference(NamedTuple):
-    """How much heavier the first edge is than the second, with its interval.
+    """How much stronger the first edge is than the second, with its interval.
 
     `significant` means that the interval leaves zero out.
     """
@@ -74,12 +74,12 @@ def _interval_columns(estimate: Floats, samples: Floats, level: float) -> dict[s
     return {"estimate": estimate, "mean": samples.mean(axis=0), "lower": low, "upper": high}
 
 
-def _sign_columns(sign: Floats, samples: Floats, signed: Floats) -> dict[str, Any]:
+def _sign_columns(sign: Floats, samples: Floats, found: NDArray[np.bool_]) -> dict[str, Any]:
     """Signs, how often edges are found in the samples, and how often with the same sign."""
     agrees = (samples == sign).mean(axis=0)
     return {
         "sign": sign_names(sign),
-        "inclusion": (signed != 0.0).mean(axis=0),
+        "inclusion": found.mean(axis=0),
         "same_sign": np.where(sign != 0.0, agrees, np.nan),
     }
 
@@ -226,7 +226,7 @@ class Bootstrap:
         return self._frame(self._pairs("parameters()").parameters(level))
 
     def selection(self, *, parts: bool = False) -> Any:
-        """How often edges are found again: those of the model and of any resample, heaviest first.
+        """How often edges are found again: those of the model and of any resample, strongest first.
 
         Parameters
         ----------
@@ -237,13 +237,14 @@ class Bootstrap:
         Returns
         -------
         frame of the training table's library
-            Columns: source, target, kind, weight and sign as in the model's own `edges()` (weight 0
-            where the model has no such edge); inclusion, the share of the resamples that have the
-            edge; same_sign, the share in which it has the model's sign; mean, the mean weight over
-            all resamples, 0 where the edge is missing, and negative where its sign is.  With
-            `parts`, further source_part and target_part ("debt != 0" or "debt"; missing for all
-            other kinds of columns), and weights of the parts: that of the edge is the root of the
-            sum of their squares.
+            Columns: source, target, kind, strength and sign as in the model's own `edges()`
+            (strength 0 where the model has no such edge); inclusion, the share of the resamples
+            that have the edge; same_sign, the share in which it has the model's sign; mean, the
+            mean strength over all resamples, 0 where the edge is missing, and negative where its
+            sign is.  With `parts`, further source_part and
+            target_part ("debt != 0" or "debt"; missing for all other kinds of columns), and norm,
+            that of the part: the root of the sum of their squares is the norm of the edge.  Means
+            are then those of norms.
         """
         self._only("nonparametric", "selection()")
         columns = self._edge_parts(0.95) if parts else self._edges(0.95)
@@ -252,7 +253,7 @@ class Bootstrap:
     def edges(self, level: float = 0.95, *, parts: bool = False) -> Any:
         """Old mixture of `intervals` and `selection`, for one more release.
 
-        Its intervals are of weights as the model estimates them, 0 where a resample does not have
+        Its intervals are of strengths as the model estimates them, 0 where a resample does not have
         the edge.
         """
         warn_renamed("Bootstrap.edges", "Bootstrap.intervals and Bootstrap.selection")
@@ -262,12 +263,12 @@ class Bootstrap:
     def difference(
         self, first: tuple[str, str], second: tuple[str, str], level: float = 0.95
     ) -> EdgeDifference:
-        """Test whether two edges differ in weight, each given by its two columns."""
+        """Test whether two edges differ in strength, each given by its two columns."""
         self._only("nonparametric", "difference()")
         a, b = (self._position(edge) for edge in (first, second))
         if a == b:
             raise ParameterError(f"a difference needs two edges. Got {quoted(first)} twice.")
-        columns = self._weight_differences([(a, b)], level)
+        columns = self._strength_differences([(a, b)], level)
         here, low, high = (float(column[0]) for column in columns)
         edge, other = self._ends([a, b])
         return EdgeDifference(edge, other, here, low, high, not low <= 0.0 <= high)
@@ -276,8 +277,8 @@ class Bootstrap:
         """Tests between every two edges of the model.
 
         Columns: first_source, first_target, second_source, second_target, difference of the
-        weights (without signs), lower, upper, significant.  Nothing is corrected for the number of
-        tests.
+        strengths (without signs), lower, upper, significant.  Nothing is corrected for the number
+        of tests.
         """
         self._only("nonparametric", "differences()")
         return self._frame(self._differences(level))
@@ -285,9 +286,9 @@ class Bootstrap:
     def centrality(self, level: float = 0.95) -> Any:
         """Centrality of every column of the table.
 
-        Columns: column, measure ("strength", "expected_influence", "closeness", "betweenness"),
-        estimate, mean, lower, upper.  Expected influence is missing for a categorical column with
-        three or more levels, and for one that has an edge to such a column.
+        Columns: column, measure ("total_strength", "expected_influence", "closeness",
+        "betweenness"), estimate, mean, lower, upper.  Expected influence is missing for a
+        categorical column with three or more levels, and for one that has an edge to such a column.
         """
         self._only("nonparametric", "centrality()")
         return self._frame(self._centrality(level))
@@ -303,19 +304,20 @@ class Bootstrap:
 
     @cached_property
     def _strongest_first(self) -> Ints:
-        """Positions of the pairs: by weight in the estimate, then by how often they are found."""
+        """Positions of the pairs: by strength in the estimate, then by how often they are found."""
         inclusion = (self.replicates.weights > 0.0).mean(axis=0)
-        return np.lexsort((-inclusion, -self.estimate.weights[0]))
+        return np.lexsort((-inclusion, -self.estimate.weights[0], -self.estimate.strengths[0]))
 
     def _edges(self, level: float) -> Columns:
         """One entry per pair that has an edge in the estimate or in any resample."""
         estimate, samples, order = self.estimate, self.replicates, self._strongest_first
-        signed, here = samples.signed[:, order], estimate.signed[0, order]
+        signed, here = (p.signed_strengths[:, order] for p in (samples, estimate))
+        found = samples.weights[:, order] > 0.0
         return {
             **edge_names(self.fitted.schema, samples.ends[order]),
-            "weight": estimate.weights[0, order],
-            **_sign_columns(estimate.sign[0, order], samples.sign[:, order], signed),
-            **_interval_columns(here, signed, level),
+            "strength": estimate.strengths[0, order],
+            **_sign_columns(estimate.sign[0, order], samples.sign[:, order], found),
+            **_interval_columns(here[0], signed, level),
         }
 
     def _edge_parts(self, level: float) -> Columns:
@@ -329,8 +331,9 @@ class Bootstrap:
             **edge_names(self.fitted.schema, ends),
             "source_part": [source for source, _ in names],
             "target_part": [target for _, target in names],
-            "weight": estimate.weights[0, order],
-            **_sign_columns(estimate.sign[0, order], samples.sign[:, order], signed[:, order]),
+            "strength": self.estimate.strengths[0, samples.pair[order]],
+            "norm": estimate.weights[0, order],
+            **_sign_columns(estimate.sign[0, order], samples.sign[:, order], signed[:, order] != 0),
             **_interval_columns(here[0, order], signed[:, order], level),
         }
 
@@ -379,10 +382,10 @@ class Bootstrap:
         return [(nodes[ends[k, 0]].name, nodes[ends[k, 1]].name) for k in positions]
 
     def _differences(self, level: float) -> Columns:
-        """Every two edges of the estimate, heaviest first."""
+        """Every two edges of the estimate, strongest first."""
         present = self.estimate.weights[0] > 0.0
         pairs = list(combinations([k for k in self._strongest_first.tolist() if present[k]], 2))
-        here, low, high = self._weight_differences(pairs, level)
+        here, low, high = self._strength_differences(pairs, level)
         first, second = (self._ends([pair[side] for pair in pairs]) for side in (0, 1))
         return {
             "first_source": [source for source, _ in first],
@@ -395,17 +398,17 @@ class Bootstrap:
             "significant": (low > 0.0) | (high < 0.0),
         }
 
-    def _weight_differences(
+    def _strength_differences(
         self, pairs: list[tuple[int, int]], level: float
     ) -> tuple[Floats, Floats, Floats]:
-        """Differences of weights and their intervals, a few pairs at a time."""
+        """Differences of strengths and their intervals, a few pairs at a time."""
         first, second = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
-        weights, here = self.replicates.weights, self.estimate.weights[0]
+        strengths, here = self.replicates.strengths, self.estimate.strengths[0]
         low, high = np.empty(len(pairs)), np.empty(len(pairs))
-        step = max(1, 2**22 // max(1, len(weights)))
+        step = max(1, 2**22 // max(1, len(strengths)))
         for at in range(0, len(pairs), step):
             part = slice(at, at + step)
-            gaps = weights[:, first[part]] - weights[:, second[part]]
+            gaps = strengths[:, first[part]] - strengths[:, second[part]]
             low[part], high[part] = interval(gaps, level)
         return here[first] - here[second], low, high
 
@@ -452,8 +455,8 @@ class Bootstrap:
     def stability(self, level: float = 0.95) -> Any:
         """Correlation with the whole table's values after rows were dropped.
 
-        Columns: statistic ("edge_weights" or a measure of centrality), dropped (share of the rows),
-        n_resamples, mean, lower, upper.  A resample whose values are all equal counts as 0.
+        Columns: statistic ("edge_strengths" or a measure of centrality), dropped (share of the
+        rows), n_resamples, mean, lower, upper.  A resample whose values are all equal counts as 0.
         """
         return self._frame(self._stability(level))
 
@@ -473,7 +476,7 @@ class Bootstrap:
     def _correlations(self) -> dict[tuple[str, float], Floats]:
         """Pearson correlations of resamples with the whole table, by statistic and share dropped.
 
-        Edge weights are compared over all pairs of columns, those without an edge included, and
+        Strengths are compared over all pairs of columns, those without an edge included, and
         with their signs where they have one.  A correlation that does not exist, because all values
         of a resample are equal, counts as 0; where the whole table has none, or fewer than three
         values, it is NaN.
@@ -481,9 +484,11 @@ class Bootstrap:
         assert self.dropped is not None
         estimate, samples = self.estimate, self.replicates
         n_nodes = estimate.layout.n_nodes
-        absent = n_nodes * (n_nodes - 1) // 2 - samples.signed.shape[1]
-        whole, signed = (np.pad(part.signed, ((0, 0), (0, absent))) for part in (estimate, samples))
-        by_statistic = {"edge_weights": _correlation(whole[0], signed)}
+        absent = n_nodes * (n_nodes - 1) // 2 - samples.strengths.shape[1]
+        whole, signed = (
+            np.pad(part.signed_strengths, ((0, 0), (0, absent))) for part in (estimate, samples)
+        )
+        by_statistic = {"edge_strengths": _correlation(whole[0], signed)}
         for measure in MEASURES:
             nodes = self._has_influence if measure == "expected_influence" else slice(None)
             by_statistic[measure] = _correlation(
@@ -515,7 +520,8 @@ class Bootstrap:
         Parameters
         ----------
         statistic : str, optional
-            "edge_weights", "strength", "expected_influence", "closeness" or "betweenness".
+            "edge_strengths", "total_strength", "expected_influence", "closeness" or
+            "betweenness".
         correlation, probability : float
 
         Returns
@@ -550,7 +556,7 @@ class Bootstrap:
 
     @known_options
     def plot_selection(self, *, max_edges: int | None = 40, ax: Axes | None = None) -> Axes:
-        """Draw how often edges are found again, the heaviest on top.
+        """Draw how often edges are found again, the strongest on top.
 
         An edge of a hurdle column has a bar for whether ("debt != 0") and one for how much.
         """
@@ -580,7 +586,7 @@ class Bootstrap:
 
     @known_options
     def plot_centrality(
-        self, measure: str = "strength", *, level: float = 0.95, ax: Axes | None = None
+        self, measure: str = "total_strength", *, level: float = 0.95, ax: Axes | None = None
     ) -> Axes:
         """Draw one measure of centrality with its intervals, largest estimate on top."""
         from mixedgm.views.plot_bootstrap import plot_centrality
@@ -641,10 +647,10 @@ class Bootstrap:
             empty = {name for name in levels if not any(columns[name])}
             left_out = {"kind", "se", *empty}
             shown.append((title, {k: v for k, v in columns.items() if k not in left_out}))
-        what = "weights without shrinkage" if self.refit else "shrunken weights"
+        what = "strengths without shrinkage" if self.refit else "shrunken strengths"
         title = f"Are they found again? Share of resamples that have the edge; {what}"
         columns = self._shown_selection()
-        names = ("source", "target", "inclusion", "weight")
+        names = ("source", "target", "inclusion", "strength")
         return [*shown, (title, {name: columns[name] for name in names})]
 
     def __str__(self) -> str:

@@ -10,7 +10,7 @@ from mixedgm.model.layout import Floats
 __all__ = ["MEASURES", "centrality"]
 
 _TIE = 1e-12
-MEASURES = ("strength", "expected_influence", "closeness", "betweenness")
+MEASURES = ("total_strength", "expected_influence", "closeness", "betweenness")
 
 
 def centrality(weights: Floats, signed: Floats) -> dict[str, Floats]:
@@ -18,7 +18,7 @@ def centrality(weights: Floats, signed: Floats) -> dict[str, Floats]:
 
     Both weights are 0 where there is no edge, the signed ones also where it has no sign.
 
-    strength
+    total_strength
         Sum of the weights of the node's edges.
     expected_influence
         Sum of the signed weights of the node's edges (Robinaugh, Millner and McNally 2016).
@@ -33,14 +33,14 @@ def centrality(weights: Floats, signed: Floats) -> dict[str, Floats]:
     --------
     >>> chain = np.array([[[0.0, 0.5, 0.0], [0.5, 0.0, 0.25], [0.0, 0.25, 0.0]]])
     >>> measures = centrality(chain, -chain)
-    >>> measures["strength"].tolist(), measures["betweenness"].tolist()
+    >>> measures["total_strength"].tolist(), measures["betweenness"].tolist()
     ([[0.5, 0.75, 0.25]], [[0.0, 1.0, 0.0]])
     """
     shape = weights.shape[:2]
     closeness, betweenness = np.zeros(shape), np.zeros(shape)
     _shortest_path_measures(np.ascontiguousarray(weights), closeness, betweenness)
     return {
-        "strength": weights.sum(axis=2),
+        "total_strength": weights.sum(axis=2),
         "expected_influence": signed.sum(axis=2),
         "closeness": closeness,
         "betweenness": betweenness,

@@ -93,7 +93,11 @@ def _of_rest(fitted: FittedModel, evidence: KnownValues, params: Params, at: str
     )
     kept = [schema.node_index(column.name) for column in left.nodes]
     scales = fitted.node_scales[np.isin(schema.spans.scale_node, kept)]
-    return FittedModel(left, params, scales, report, fitted.library)
+    rows = None
+    if fitted.rows is not None and left.covariates:  # else they are drawn from the model
+        known = [schema.node_index(name) for name in evidence.values]
+        rows = fitted.rows.without(*schema.spans.places(known))
+    return FittedModel(left, params, scales, report, fitted.library, rows=rows)
 
 
 # -- moderated edges -------------------------------------------------------------------------------
@@ -279,4 +283,4 @@ def repaired_model(fitted: FittedModel) -> FittedModel:
         notes=(*fitted.report.notes, note),
     )
     params = whole.with_real_precision(precision)
-    return replace(fitted, params=params, report=report, known_terms=None)
+    return replace(fitted, params=params, report=report, known_terms=None, known_strengths=None)

@@ -48,7 +48,7 @@ class Statistics:
     (zero or not), ordinal, counts and categorical.
     """
 
-    strength: Floats  # (p + q, p + q) correlations, correlation ratios, Cramer's V
+    association: Floats  # (p + q, p + q) correlations, correlation ratios, Cramer's V
     relation: Floats  # (d, d) residuals by design columns
     curve: Floats  # (d, m) residuals by squares of numbers
     uneven: Floats  # (m, d) squared residuals by design columns
@@ -167,7 +167,7 @@ def statistics(fitted: FittedModel, design: Design) -> Statistics:
     unit = np.diag(zz)[last] / total  # 1, or 0 of a constant column
     slope = cubes / np.where(unit > 0.0, unit, 1.0)
     return Statistics(
-        _strengths(nodes, zz / total - np.outer(mean, mean), shares / total),
+        _associations(nodes, zz / total - np.outer(mean, mean), shares / total),
         relation,
         by_squares - np.outer(r_mean, unit) - relation[:, last] * slope,
         uz / total - np.outer(u_sum / total, mean),
@@ -236,7 +236,7 @@ def _expected_columns(nodes: Nodes, given: RowConditionals, chance: Floats) -> F
     return np.hstack(columns)
 
 
-def _strengths(nodes: Nodes, covariance: Floats, shares: Floats) -> Floats:
+def _associations(nodes: Nodes, covariance: Floats, shares: Floats) -> Floats:
     """(p + q, p + q) correlations, correlation ratios or Cramer's V, from those of design columns.
 
     Of a hurdle column, the multiple correlation with its two parts.

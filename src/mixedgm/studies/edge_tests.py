@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from mixedgm.errors import NotYetError, ParameterError
 from mixedgm.fitted import FittedModel
+from mixedgm.inference.strength import RestRows
 from mixedgm.model.layout import Ints
 from mixedgm.options import Options
 from mixedgm.parallel import RandomState, seeds
@@ -159,6 +160,7 @@ def edge_tests(
         n_rows=design.n_rows,
         n_clusters=None if clusters is None else int(clusters.max()) + 1,
         effective_n=_effective(design, clusters),
+        rows=fitted.rows if isinstance(design, Gaps) else RestRows.of(design),
     )
 
 
@@ -239,7 +241,7 @@ def by_passing(task: Task, fitted: FittedModel, options: Options) -> PairTests:
     criterion = NAMED.get(select) if isinstance(select, str) else select
     if not isinstance(criterion, LocalFDR | FDR):
         criterion = LocalFDR()
-    layout, weights = task.layout, fitted.all_weights
+    layout, weights = task.layout, fitted.all_norms
     u, v = layout.pairs.T
     start = np.flatnonzero(weights[1 + layout.moderator, u, v] > 0.0)
     return settled_from(task, start, criterion.log_limit).tests

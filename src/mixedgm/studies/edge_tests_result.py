@@ -13,10 +13,12 @@ from scipy.stats import false_discovery_control, norm
 
 from mixedgm.fitted import FittedModel
 from mixedgm.inference.pairs import PairEstimates
+from mixedgm.inference.strength import RestRows
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.path.pair_tests import PairTests
 from mixedgm.path.task import Task
 from mixedgm.studies.discrepancy import holm
+from mixedgm.studies.edge_strengths import PairStrengths
 from mixedgm.studies.pair_coefficients import named_pairs, pair_coefficients
 from mixedgm.table.assemble import Columns, frame
 
@@ -28,7 +30,7 @@ STRONG = float(np.log(10.0))
 _UNDECIDED_BELOW = 0.05
 VERDICTS = ("present", "undecided", "absent")
 _LEADING = (
-    *("source", "target", "moderator", "estimate", "statistic", "df"),
+    *("source", "target", "moderator", "strength", "lower", "upper", "df"),
     *("p", "probability", "log_bf", "verdict"),
 )
 """Columns of `edges()` that the text shows."""
@@ -51,6 +53,8 @@ class EdgeTests:
     n_rows: int
     n_clusters: int | None
     effective_n: float
+    rows: RestRows | None = None
+    """Rows at which strengths are computed."""
 
     @property
     def share(self) -> float:
@@ -63,9 +67,11 @@ class EdgeTests:
         """Every pair that may have an edge, the most certain first.
 
         Columns: source, target, kind (and moderator, where edges vary: the row is then about how
-        the edge varies with it); weight, the size of the edge without shrinkage; for pairs with one
-        parameter estimate, se, lower and upper, in standard deviations of numbers and scores and
-        from the first to the second of two levels (for two such columns a log odds ratio);
+        the edge varies with it); strength, as in the model's own `edges()` but without shrinkage
+        and given the edges that stand beside the pair, with lower and upper, the ends of its
+        interval; for pairs with one parameter estimate and se, in standard deviations of numbers
+        and scores and from the first to the second of two levels (for two such columns a log odds
+        ratio); norm, that of the parameters;
         statistic (W) and df; p; p_holm and p_bh, adjusted for all pairs; probability of an edge;
         log_bf, the log Bayes factor for an edge at the spread of effects in this table, and
         log_bf_unit, that of unit information; verdict; in_model, whether the fitted model has it.
@@ -142,9 +148,11 @@ class EdgeTests:
         if self.task.moderators is not None:
             names = [self.task.schema.nodes[m].name for m in self.task.moderators.nodes]
             columns["moderator"] = np.array([*names, None], dtype=object)[layout.moderator]
-        columns |= {"weight": self._weights, "estimate": estimate, "se": se}
-        columns |= self._interval(estimate, se)
+        columns |= self._strengths
         columns |= {
+            "estimate": estimate,
+            "se": se,
+            "norm": self._norms,
             self.named("statistic"): statistics.statistic,
             "df": df,
             self.named("p"): p,
@@ -179,11 +187,24 @@ class EdgeTests:
     def _in_model(self) -> Any:
         layout = self.task.layout
         u, v = layout.pairs.T
-        return self.fitted.all_weights[1 + layout.moderator, u, v] > 0.0
+        return self.fitted.all_norms[1 + layout.moderator, u, v] > 0.0
 
     @cached_property
-    def _weights(self) -> Floats:
-        """Calibrated norms of the estimates."""
+    def _strengths(self) -> dict[str, Floats]:
+        """Strengths of all pairs with their intervals, which hold zero where the test does."""
+        if self.rows is None:
+            none = np.full(self.task.layout.n_groups, np.nan)
+            return dict.fromkeys(("strength", "lower", "upper"), none)
+        inside = PairStrengths(self.task, self.tests.theta, self._estimates, self.rows)
+        columns = inside.columns(self.level)
+        open_to_zero = self.tests.statistics.p > 1.0 - self.level
+        known = np.isfinite(columns["lower"])
+        columns["lower"] = np.where(open_to_zero & known, 0.0, columns["lower"])
+        return columns
+
+    @cached_property
+    def _norms(self) -> Floats:
+        """Norms of the estimates on the scale of the penalty."""
         layout = self._estimates.layout
         norms = np.sqrt(layout.group_sums(self._estimates.eta**2))
         share = self.task.layout.conditionals / self.task.layout.conditionals_at_most

@@ -102,7 +102,7 @@ def edge_effects(fitted: FittedModel, rows: Design) -> dict[tuple[str, str], Edg
 def _neighbours(fitted: FittedModel) -> list[list[int]]:
     """Return the columns that every node predicts, by node."""
     schema = fitted.schema
-    linked = fitted.all_weights.max(axis=0) > 0.0
+    linked = fitted.all_norms.max(axis=0) > 0.0
     linked[:, list(schema.covariates)] = False
     return [np.flatnonzero(row).tolist() for row in linked]
 

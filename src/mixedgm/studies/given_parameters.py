@@ -107,7 +107,7 @@ def _level_names(n_levels: int) -> tuple[str, ...]:
 def given_model(columns: ColumnsArg, params: ParamsArg, library: str) -> FittedModel:
     """Return a model with these parameters; nothing is fitted, and its report says so.
 
-    Edge weights are on the calibrated scale of the model's own distribution.
+    Norms of edges are on the scale of the model's own distribution.
     """
     schema = schema_of(columns)
     identified = centred(checked_params(schema, params))
@@ -133,7 +133,7 @@ def node_scales(params: Params) -> tuple[Floats, tuple[str, ...]]:
         mean, variance, share = sampled.mean, sampled.variance, sampled.share
         bad = any(issubclass(warning.category, SamplingWarning) for warning in caught)
         rough = ", roughly: the chains that drew them have not mixed well" if bad else ""
-        notes = (f"edge weights are on the scale of simulated rows{rough}",)
+        notes = (f"norms of edges are on the scale of simulated rows{rough}",)
     nodes = params.nodes
     by_column = nodes.column_variance(*nodes.statistics.column_moments(mean, variance, share))
     first = np.searchsorted(nodes.column_scale, np.arange(len(nodes.scale_node)))

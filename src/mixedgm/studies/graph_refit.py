@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from mixedgm.errors import ParameterError, level_of_caller
 from mixedgm.fitted import FittedModel
 from mixedgm.fitting import table_margins
-from mixedgm.model.layout import Ints
+from mixedgm.model.layout import Floats, Ints
 from mixedgm.model.pair_weights import PairWeights
+from mixedgm.model.params import Params
 from mixedgm.path.recipe import Recipe
 from mixedgm.path.refits import refit_of_resample, too_dense, unshrunken
 from mixedgm.path.rounds import FEWEST, Incomplete, Unpenalised
@@ -67,7 +68,7 @@ class GraphRefit:
         refit = refit_of_resample(task, self.whole, groups, self.settled, start, tol=tol)
         params = task.params(refit.solution.theta)
         scales = task.node_scales
-        return replace(self.fitted, params=params, node_scales=scales, margins=None), rows
+        return self._with(params, scales), rows
 
     def _again_with_gaps(self, design: Design) -> tuple[FittedModel, Design]:
         assert self.missing is not None
@@ -79,8 +80,18 @@ class GraphRefit:
         goal, tol = Unpenalised(None), 20.0 * _tol(design)
         ends = incomplete.settle(goal, self.fitted.params, tol=tol, most=_ROUNDS)
         scales = ends.task.node_scales
-        model = replace(self.fitted, params=ends.params, node_scales=scales, margins=None)
-        return model, ends.design
+        return self._with(ends.params, scales), ends.design
+
+    def _with(self, params: Params, scales: Floats) -> FittedModel:
+        """The model with another estimate of its edges."""
+        return replace(
+            self.fitted,
+            params=params,
+            node_scales=scales,
+            margins=None,
+            known_strengths=None,
+            rows=None,
+        )
 
 
 def punched(design: Design, missing: NDArray[np.bool_]) -> Gaps:
@@ -159,7 +170,7 @@ def refit_graph(fitted: FittedModel, design: Design | Gaps) -> GraphRefit:
 
 def _recipe(fitted: FittedModel) -> Recipe:
     """The pseudolikelihood of the edges that the model has."""
-    edges = np.argwhere(np.triu(fitted.edge_weights > 0.0))
+    edges = np.argwhere(np.triu(fitted.edge_norms > 0.0))
     return Recipe(factors=PairWeights.only(len(fitted.schema.nodes), edges))
 
 

@@ -15,7 +15,7 @@ ZEROS = "zeros"
 SHARE = "share of"
 """How it begins where it names that of another count, or of a level without a term of its own."""
 
-_ALIKE = 0.02  # strengths that differ by less, and by less than a tenth, are the same
+_ALIKE = 0.02  # sizes that differ by less, and by less than a tenth, are the same
 _NAMED = 5
 
 
@@ -226,7 +226,7 @@ def _column_meaning(column: Column, statistic: str, *, above: bool) -> str:
 def pair_flag(
     aspect: str,
     ends: tuple[Column, Column],
-    strengths: Sequence[float],
+    sizes: Sequence[float],
     about: Column | None,
     *,
     edge: bool,
@@ -239,7 +239,7 @@ def pair_flag(
     aspect : {"relation", "curve", "uneven"}
         What they look at.
     ends : tuple of Column
-    strengths : sequence of float
+    sizes : sequence of float
         Observed and simulated.
     about : Column or None
         The end that bends the relation, or whose spread is uneven.
@@ -248,7 +248,7 @@ def pair_flag(
     """
     first, second = (column.name for column in ends)
     if about is None:
-        meaning = _relation_meaning(ends, strengths, edge=edge, refit=refit)
+        meaning = _relation_meaning(ends, sizes, edge=edge, refit=refit)
         return Flag(meaning, "", advice(meaning, [first, second], [(first, second)]))
     plain = about.node_kind.is_gaussian and about.transform is None
     # A number that has another spread at every level bends the odds of the levels, and vice versa.
@@ -261,13 +261,13 @@ def pair_flag(
 
 
 def _relation_meaning(
-    ends: tuple[Column, Column], strengths: Sequence[float], *, edge: bool, refit: bool
+    ends: tuple[Column, Column], sizes: Sequence[float], *, edge: bool, refit: bool
 ) -> str:
-    """By the strength in the rows and in simulated tables; one number cannot have another shape."""
+    """By its size in the rows and in simulated tables; one number cannot have another shape."""
     if refit:
         return "not pairwise" if edge else "missing edge"
-    observed, simulated = map(abs, strengths)
-    opposite = strengths[0] * strengths[1] < 0.0 and observed > _ALIKE
+    observed, simulated = map(abs, sizes)
+    opposite = sizes[0] * sizes[1] < 0.0 and observed > _ALIKE
     alike = abs(observed - simulated) <= max(_ALIKE, 0.1 * max(observed, simulated))
     if alike and not all(column.node_kind.is_numeric for column in ends):
         return "other cells"

@@ -63,7 +63,7 @@ def _computed(fitted: FittedModel, options: Options, gaps: Gaps) -> PairInformat
     params = None if fitted.params.nodewise else fitted.params
     task = incomplete.at(params)[1]
     u, v = task.layout.pairs.T
-    graph = np.flatnonzero(fitted.edge_weights[u, v] > 0.0)
+    graph = np.flatnonzero(fitted.edge_norms[u, v] > 0.0)
     reason = untestable(task, graph)
     if parameters(task, np.arange(task.layout.n_groups)).max(initial=0) > MOST_PARAMETERS:
         reason = reason or f"a pair has more than {MOST_PARAMETERS} parameters"

@@ -145,9 +145,9 @@ class MissingReport:
         -------
         frame
             Columns: column, whose cells are missing; predictor; more_often, the values of the
-            predictor with which cells are missing more often; strength, the multiple correlation of
-            being missing with ranks or levels of the predictor; statistic, df, p, and p_bh adjusted
-            for all tests by Benjamini and Hochberg.
+            predictor with which cells are missing more often; correlation, the multiple correlation
+            of being missing with ranks or levels of the predictor; statistic, df, p, and p_bh
+            adjusted for all tests by Benjamini and Hochberg.
         """
         limit = self.alpha if alpha is None else alpha
         ensure(is_real(limit) and 0.0 <= limit <= 1.0, "alpha", "a number from 0 to 1", alpha)
@@ -198,7 +198,7 @@ class MissingReport:
         tests, names = self.tests, self._names
         listed = tests.tested & (np.nan_to_num(tests.p_bh, nan=2.0) <= alpha)
         gap, other = np.nonzero(listed)
-        order = np.argsort(-tests.strength[gap, other], kind="stable")
+        order = np.argsort(-tests.correlation[gap, other], kind="stable")
         gap, other = gap[order], other[order]
         return {
             "column": names[tests.gappy[gap]],
@@ -207,7 +207,7 @@ class MissingReport:
                 self._where(node, tests.more_often[at, node])
                 for at, node in zip(gap.tolist(), other.tolist(), strict=True)
             ],
-            "strength": tests.strength[gap, other],
+            "correlation": tests.correlation[gap, other],
             "statistic": tests.statistic[gap, other],
             "df": tests.df[gap, other].astype(np.int64),
             "p": tests.p[gap, other],
@@ -284,7 +284,7 @@ class MissingReport:
             edges = {name: [self._edges[name][k] for k in at] for name in fields}
             edges["missing_information"] = _percents(edges["missing_information"])
             parts.append(("Edges of the model, and what is missing of each", edges, "edges()"))
-        fields = ["column", "predictor", "more_often", "strength", "p_bh"]
+        fields = ["column", "predictor", "more_often", "correlation", "p_bh"]
         hints = {name: list(self._hints(self.alpha)[name]) for name in fields}
         parts.append(("Gaps that go with the values of other columns", hints, "hints()"))
         return [part for part in parts if any(part[1].values())]
@@ -362,7 +362,7 @@ def report_missing(
         gaps,
         fitted.library,
         missing_information(fitted, options, gaps),
-        fitted.edge_weights > 0.0,
+        fitted.edge_norms > 0.0,
         "model" if options.missing == "model" else "drop",
         alpha,
     )

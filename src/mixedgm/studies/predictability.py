@@ -10,11 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mixedgm.errors import ParameterError
+from mixedgm.errors import MixedGMError, ParameterError
 from mixedgm.fitted import FittedModel
 from mixedgm.model.kinds import KINDS, Scored
 from mixedgm.model.layout import Floats
 from mixedgm.printable import quoted
+from mixedgm.studies.graph_refit import refit_graph
 from mixedgm.studies.incomplete import node_losses, predicted
 from mixedgm.table.assemble import frame
 from mixedgm.table.gaps import Gaps, read_gaps
@@ -34,7 +35,9 @@ class NodePredictability(NamedTuple):
     with finitely many values, accuracies for those with levels, and of a hurdle column those of
     being zero or not.  `normalised_accuracy` is the
     accuracy beyond that of always naming the most frequent level, `majority`, as a share of what
-    there is to gain: (accuracy - majority) / (1 - majority).
+    there is to gain: (accuracy - majority) / (1 - majority).  `held_out` is R2 or the normalised
+    accuracy on rows that had no part in the estimates, where it was asked for; a column whose value
+    is not above zero is not predictable from the others.
     """
 
     column: str
@@ -44,20 +47,64 @@ class NodePredictability(NamedTuple):
     majority: float = _NAN
     normalised_accuracy: float = _NAN
     deviance_explained: float = _NAN
+    held_out: float = _NAN
+
+    @property
+    def in_sample(self) -> float:
+        """R2, or the normalised accuracy, of the rows at hand."""
+        return float(getattr(self, KINDS[self.kind].measure))
 
     @property
     def share(self) -> float:
-        """What a ring around the node shows: R2, or the normalised accuracy."""
-        return float(getattr(self, KINDS[self.kind].measure))
+        """What a ring around the node shows: that of held-out rows, where it is known."""
+        return self.in_sample if math.isnan(self.held_out) else self.held_out
 
 
-def predictability(fitted: FittedModel, gaps: Gaps) -> tuple[NodePredictability, ...]:
+def predictability(
+    fitted: FittedModel, gaps: Gaps, folds: int | None = None
+) -> tuple[NodePredictability, ...]:
     """Return one entry per column that is predicted, in the table's order.
+
+    With `folds`, `held_out` is filled: the graph is estimated again without each fold of the rows,
+    which it then predicts.
 
     R2 compares with the mean, accuracy with the most frequent level and deviance with the column
     without edges, all of the rows at hand that have the column.  On columns with a transform R2 is
     that of the normal scores.
     """
+    held_out = {} if folds is None else _held_out(fitted, gaps, folds)
+    return tuple(
+        node._replace(held_out=held_out.get(node.column, _NAN)) for node in _measured(fitted, gaps)
+    )
+
+
+def _held_out(fitted: FittedModel, gaps: Gaps, folds: int) -> dict[str, float]:
+    """R2, or the normalised accuracy, of every column on rows that the estimates do not know.
+
+    A fold whose rows lack a level, or are too few for the graph, is left out.
+    """
+    fold = np.random.default_rng(0).permutation(len(gaps.missing)) % folds
+    parts: dict[str, list[tuple[float, float]]] = {name: [] for name in fitted.schema.targets}
+    for k in range(folds):
+        inside = gaps.take(np.flatnonzero(fold != k))
+        rows = inside if inside.missing.any() else inside.complete
+        try:
+            model = refit_graph(fitted, rows).fitted
+        except MixedGMError:
+            continue
+        outside = gaps.take(np.flatnonzero(fold == k))
+        for node in _measured(model, outside):
+            if not math.isnan(node.in_sample):
+                parts[node.column].append((node.in_sample, outside.total_weight))
+    return {
+        name: sum(share * weight for share, weight in found) / sum(w for _, w in found)
+        for name, found in parts.items()
+        if found
+    }
+
+
+def _measured(fitted: FittedModel, gaps: Gaps) -> tuple[NodePredictability, ...]:
+    """Return the measures of all columns on these rows."""
     schema = fitted.schema
     targets = [schema.node_index(name) for name in schema.targets]
     means_of, modes_of = fitted.points("mean"), fitted.points("mode")
@@ -143,11 +190,12 @@ def _loss_alone(column: Column, shares: Floats) -> float:
     return float(-(seen @ np.log(seen)))
 
 
-def predictability_frame(fitted: FittedModel, gaps: Gaps) -> Any:
+def predictability_frame(fitted: FittedModel, gaps: Gaps, folds: int | None = None) -> Any:
     """Return the same as a frame of the library of the training table."""
-    entries = zip(*predictability(fitted, gaps), strict=True)
-    columns: dict[str, Any] = dict(zip(NodePredictability._fields, map(list, entries), strict=True))
-    for name in NodePredictability._fields[2:]:
+    entries = zip(*predictability(fitted, gaps, folds), strict=True)
+    names = NodePredictability._fields if folds else NodePredictability._fields[:-1]
+    columns: dict[str, Any] = dict(zip(names, map(list, entries), strict=False))
+    for name in names[2:]:
         columns[name] = np.array(columns[name], dtype=np.float64)
     return frame(columns, fitted.library)
 
@@ -161,8 +209,12 @@ def ring_shares(fitted: FittedModel, given: Any) -> dict[str, float]:
         if {"column", "kind", *(kind.measure for kind in KINDS.values())} <= set(table.names):
             columns = {n: list(c) for n, c in zip(table.names, table.columns, strict=True)}
             rows = [(_column(fitted, name), at) for at, name in enumerate(columns["column"])]
+            held_out = "held_out" in columns
             shares = {
-                column.name: _number(column.name, columns[KINDS[column.kind].measure][at])
+                column.name: _number(
+                    column.name,
+                    columns["held_out" if held_out else KINDS[column.kind].measure][at],
+                )
                 for column, at in rows
             }
         else:

@@ -1,4 +1,4 @@
-"""A graph and ranges of strengths in -> columns and parameters drawn at random."""
+"""A graph and ranges of coefficients in -> columns and parameters drawn at random."""
 
 from __future__ import annotations
 
@@ -76,14 +76,14 @@ def _by_attribute(graph: Any) -> dict[str, Any]:
 
 
 def random_params(
-    graph: Any, schema: Schema, rng: np.random.Generator, *, strength: Any = None, bias: float = 0.0
+    graph: Any, schema: Schema, rng: np.random.Generator, *, sizes: Any = None, bias: float = 0.0
 ) -> tuple[Params, tuple[str, ...]]:
     """Return parameters with exactly these edges, and what had to be changed.
 
     The precision matrix has a unit diagonal.  Where it would not be positive definite enough
     (smallest eigenvalue below 0.25), all of its off-diagonal entries are made smaller alike.
     """
-    ranges = _ranges(strength)
+    ranges = _ranges(sizes)
     if not (np.isfinite(bias) and bias >= 0.0):
         raise ParameterError.must_be("bias", "a number in [0, inf)", bias)
     params = Params.independent(schema.spans)
@@ -97,23 +97,23 @@ def random_params(
     return replace(params.with_precision(precision), bias=biases), notes
 
 
-def _ranges(strength: Any) -> dict[str, Range]:
+def _ranges(sizes: Any) -> dict[str, Range]:
     """Return low and high by kind of edge."""
     given: Mapping[Any, Any] = {}
-    if strength is not None:
-        named = isinstance(strength, Mapping)
-        given = strength if named else dict.fromkeys(EDGE_KINDS, strength)
+    if sizes is not None:
+        named = isinstance(sizes, Mapping)
+        given = sizes if named else dict.fromkeys(EDGE_KINDS, sizes)
     ranges = dict(STRENGTHS)
     for kind, value in given.items():
         if kind not in EDGE_KINDS:
-            raise ParameterError.must_be("a kind in strength", f"one of {EDGE_KINDS}", kind)
+            raise ParameterError.must_be("a kind in sizes", f"one of {EDGE_KINDS}", kind)
         try:
             low, high = (float(end) for end in (value if np.iterable(value) else (value, value)))
         except (TypeError, ValueError):
             low, high = np.nan, np.nan
         if not 0.0 < low <= high < np.inf:
             raise ParameterError.must_be(
-                "strength", "positive numbers (low, high), or a dict of them by kind", strength
+                "sizes", "positive numbers (low, high), or a dict of them by kind", sizes
             )
         ranges[kind] = low, high
     return ranges

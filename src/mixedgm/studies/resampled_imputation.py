@@ -116,7 +116,7 @@ def _estimated(plan: _Plan, rng: np.random.Generator) -> FittedModel:
     recipe, lam = plan.options.recipe(gaps.schema), fitted.report.lam
     shrunken = fitted.report.was_fitted and not fitted.report.refitted
     if not shrunken:
-        edges = np.argwhere(np.triu(fitted.edge_weights > 0.0))
+        edges = np.argwhere(np.triu(fitted.edge_norms > 0.0))
         only = PairWeights.only(len(gaps.schema.nodes), edges)
         recipe = replace(recipe, factors=only)
     incomplete = Incomplete.of(gaps, recipe)
@@ -127,4 +127,6 @@ def _estimated(plan: _Plan, rng: np.random.Generator) -> FittedModel:
     tol = ROUGH / np.sqrt(gaps.total_weight)
     ends = incomplete.settle(goal, fitted.params, tol=tol, most=_MOST_ROUNDS)
     margins = table_margins(ends.task) if fitted.margins is not None else None
-    return replace(fitted, params=ends.params, margins=margins, known_terms=None)
+    return replace(
+        fitted, params=ends.params, margins=margins, known_terms=None, known_strengths=None
+    )

@@ -16,6 +16,12 @@ from numpy.typing import NDArray
 from mixedgm.checkpoint import Record
 from mixedgm.fitted import FittedModel
 from mixedgm.fitting import fit_design, fit_gaps
+from mixedgm.inference.strength import (
+    ConditionalInformation,
+    RestRows,
+    freedom,
+    strength,
+)
 from mixedgm.model.layout import Floats, Ints, Layout, pair_numbers
 from mixedgm.model.params import Params, to_theta
 from mixedgm.options import Options
@@ -53,6 +59,7 @@ class ResamplingPlan:
     ridge: tuple[tuple[str, str], ...] = ()  # edges of the model that have a ridge
     held: HeldGraph | None = None  # given which all pairs are estimated without shrinkage
     gaps: Gaps | None = None  # the rows that those of the design complete, if they do
+    at: RestRows | None = None  # rows at which strengths of edges are computed, if they are
 
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
         return _plan, tuple(getattr(self, each.name) for each in fields(self))
@@ -345,10 +352,27 @@ def _record(plan: ResamplingPlan, params: Params, scales: Floats, lam: Lam, end:
     layout = Layout(plan.design.schema.spans, ends)
     theta = to_theta(layout, own)
     single = np.nan if isinstance(lam, tuple) else lam  # where every column has its own
-    return {
-        "pairs": pair_numbers(layout.n_nodes, ends).astype(np.int32),
-        "values": theta[layout.edges].copy(),  # a view would keep theta alive
-        "node_terms": theta[: layout.n_node_terms].copy(),
-        "scales": scales,
-        "account": np.array([single, end.kkt, float(end.converged)]),
-    }
+    strengths = {} if plan.at is None else {"strengths": _strengths(plan, params, own.coef, ends)}
+    return (
+        strengths
+        | {
+            "pairs": pair_numbers(layout.n_nodes, ends).astype(np.int32),
+            "values": theta[layout.edges].copy(),  # a view would keep theta alive
+            "node_terms": theta[: layout.n_node_terms].copy(),
+            "scales": scales,
+            "account": np.array([single, end.kkt, float(end.converged)]),
+        }
+    )
+
+
+def _strengths(plan: ResamplingPlan, params: Params, coef: Floats, ends: Ints) -> Floats:
+    """Strengths of the edges of a resample.
+
+    Unshrunken estimates of a resample are noisy twice: as those of the rows that it is drawn from,
+    and as its own.
+    """
+    (u, v), covariates = ends.T, plan.design.schema.covariates
+    nats = ConditionalInformation(params, plan.at, covariates).of(u, v, coef)
+    if not (plan.options.refits or plan.options.lam == 0.0):
+        return strength(nats)
+    return strength(nats, freedom(params, u, v) / plan.rows.total_weight)

@@ -35,7 +35,7 @@ class Simulated:
 
     Parameters
     ----------
-    strength : float32 ndarray (S, p + q, p + q)
+    association : float32 ndarray (S, p + q, p + q)
     relation, curve, uneven : float32 ndarray (S, k)
         Pair by pair, in the orders that were asked for.
     bend : ndarray (S, d)
@@ -44,7 +44,7 @@ class Simulated:
     dispersion : ndarray (S, q)
     """
 
-    strength: NDArray[np.float32]
+    association: NDArray[np.float32]
     relation: NDArray[np.float32]
     curve: NDArray[np.float32]
     uneven: NDArray[np.float32]
@@ -123,7 +123,7 @@ def _batch(
         table = Design(fitted.schema, rows.numbers[cut], rows.codes[cut])
         tables.append(statistics(*((fitted, table) if refit is None else refit.again(table))))
     return {
-        "strength": np.array([table.strength for table in tables], dtype=np.float32),
+        "association": np.array([table.association for table in tables], dtype=np.float32),
         **{
             name: np.array(
                 [getattr(table, name).ravel()[order.at] for table in tables], dtype=np.float32

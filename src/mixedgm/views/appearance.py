@@ -16,7 +16,7 @@ from mixedgm.table.schema import Schema
 from mixedgm.views.canvas import check_options
 from mixedgm.views.colours import GROUP_COLOURS, THEMES, Theme
 from mixedgm.views.room import abbreviated, shown_name
-from mixedgm.views.scale import Scale, automatic_cut, drawn_size, size_text
+from mixedgm.views.scale import Scale, automatic_cut, size_text
 
 __all__ = ["Appearance", "EdgeLabels", "known_columns"]
 
@@ -96,9 +96,7 @@ class Appearance:
             edges = tuple(
                 edge
                 for edge in edges
-                if drawn_size(edge) >= self.minimum
-                and edge.source in names
-                and edge.target in names
+                if edge.strength >= self.minimum and edge.source in names and edge.target in names
             )
         return edges[: self.max_edges]
 
@@ -118,7 +116,7 @@ class Appearance:
 
     def scale(self, edges: Sequence[Edge], n_columns: int) -> Scale:
         """Return what the widths of these edges mean in a picture of so many columns."""
-        sizes = [drawn_size(edge) for edge in edges]
+        sizes = [edge.strength for edge in edges]
         cut = automatic_cut(sizes, n_columns) if self.cut is None else self.cut or None
         largest = max(sizes, default=1.0) if self.maximum is None else float(self.maximum)
         return Scale(max(largest, cut or 0.0), cut)
@@ -153,7 +151,7 @@ class Appearance:
             if pair in texts or pair[::-1] in texts:
                 continue
             if labels is True:
-                text: Any = _MINUS * (edge.sign == "-") + size_text(drawn_size(edge))
+                text: Any = _MINUS * (edge.sign == "-") + size_text(edge.strength)
             else:
                 text = labels(*pair) if callable(labels) else by_pair.get(frozenset(pair))
             texts[pair] = "" if text is None else str(text)

@@ -40,10 +40,10 @@ def to_networkx(fitted: FittedModel) -> nx.Graph[str]:
 
     Nodes are the names of the columns, in the table's order, with `kind`, `role` and `levels` (a
     JSON list as text, in order; empty for numbers), `largest` for counts, and `lam` where each has
-    its own. Edges have `kind`, `weight`, `sign`
+    its own. Edges have `kind`, `weight` (their strength), `sign`
     ("+", "-" or "none"), for two continuous columns `partial_correlation`, and, where the model has
-    covariates, `directed`: from a covariate. An edge that varies with a moderator has the weight of
-    that deviation as `deviation_` and the moderator's name; one that is zero on average has the
+    covariates, `directed`: from a covariate. An edge that varies with a moderator has the strength
+    of that deviation as `deviation_` and the moderator's name; one that is zero on average has the
     weight 0. All values can be written to GraphML.
     """
     import networkx as nx
@@ -65,10 +65,10 @@ def to_networkx(fitted: FittedModel) -> nx.Graph[str]:
         if edge.moderator is not None:
             if not graph.has_edge(edge.source, edge.target):
                 graph.add_edge(edge.source, edge.target, kind=edge.kind, weight=0.0, sign="none")
-            graph.edges[edge.source, edge.target][f"deviation_{edge.moderator}"] = edge.weight
+            graph.edges[edge.source, edge.target][f"deviation_{edge.moderator}"] = edge.strength
             continue
         sign = edge.sign or "none"
-        attributes: dict[str, Any] = {"kind": edge.kind, "weight": edge.weight, "sign": sign}
+        attributes: dict[str, Any] = {"kind": edge.kind, "weight": edge.strength, "sign": sign}
         if edge.partial_correlation is not None:
             attributes["partial_correlation"] = edge.partial_correlation
         if fitted.schema.covariates:
@@ -87,21 +87,21 @@ def _lam(fitted: FittedModel) -> float | dict[str, float]:
 
 
 def to_adjacency(fitted: FittedModel, *, signed: bool = False) -> Any:
-    """Return the matrix of edge weights in the table's order, zero where there is no edge.
+    """Return the matrix of edge strengths in the table's order, zero where there is no edge.
 
-    With `signed`, negative edges get a negative weight; edges without sign stay positive. A model
+    With `signed`, negative edges get a negative number; edges without sign stay positive. A model
     of an array returns an array; pandas has the names on both axes; polars and pyarrow have them
     in the first column, "column".
     """
     schema = fitted.schema
     at = [schema.node_index(name) for name in schema.names]
-    matrix = fitted.edge_weights[np.ix_(at, at)]
+    matrix = fitted.edge_strengths[np.ix_(at, at)]
     if signed:
         position = {name: k for k, name in enumerate(schema.names)}
         for edge in fitted.edges:
             if edge.sign == "-" and edge.moderator is None:
                 u, v = position[edge.source], position[edge.target]
-                matrix[u, v] = matrix[v, u] = -edge.weight
+                matrix[u, v] = matrix[v, u] = -edge.strength
     if fitted.library == "numpy":
         return matrix
     return square_frame(schema.names, matrix, fitted.library)

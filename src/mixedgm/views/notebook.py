@@ -54,13 +54,13 @@ def _facts(summary: Summary) -> str:
 
 
 def _edges(edges: tuple[Edge, ...]) -> str:
-    names = ["source", "target", "kind", "weight", "sign", "partial correlation"]
+    names = ["source", "target", "kind", "strength", "sign", "partial correlation"]
     moderated = any(edge.moderator is not None for edge in edges)
     if moderated:
         names.append("moderator")
     head = "".join(f'<th style="{_HEAD}">{name}</th>' for name in names)
-    heaviest = max(edge.weight for edge in edges)
-    rows = "".join(_edge(edge, heaviest, moderated) for edge in edges)
+    strongest = max(edge.strength for edge in edges)
+    rows = "".join(_edge(edge, strongest, moderated) for edge in edges)
     table = f'<table style="{TABLE}"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
     legend = sign_legend(edges)
     if not legend:
@@ -68,16 +68,16 @@ def _edges(edges: tuple[Edge, ...]) -> str:
     return f'{table}<div style="opacity:.7;margin-bottom:.5em">{legend}</div>'
 
 
-def _edge(edge: Edge, heaviest: float, moderated: bool) -> str:
+def _edge(edge: Edge, strongest: float, moderated: bool) -> str:
     bar = _BAR.format(
-        colour=SIGN_COLOURS[edge.sign], width=_WIDEST_BAR * edge.weight / max(heaviest, 1e-300)
+        colour=SIGN_COLOURS[edge.sign], width=_WIDEST_BAR * edge.strength / max(strongest, 1e-300)
     )
     partial = "" if edge.partial_correlation is None else f"{edge.partial_correlation:+.3f}"
     cells = [
         (_CELL, escape(_short(edge.source)) + (" &rarr;" if edge.directed else "")),
         (_CELL, escape(_short(edge.target))),
         (_CELL, escape(edge.kind)),
-        (_NUMBER, f'{edge.weight:.4f}<span style="{bar}"></span>'),
+        (_NUMBER, f'{edge.strength:.3f}<span style="{bar}"></span>'),
         (_NUMBER, {"+": "+", "-": "&minus;", None: ""}[edge.sign]),
         (_NUMBER, partial.replace("-", "&minus;")),
     ]

@@ -21,7 +21,7 @@ from mixedgm.views.colours import SIGN_NAMES, mixed
 from mixedgm.views.labels import Obstacles, draw_name, label_edges, name_places, text_halves
 from mixedgm.views.positions import LayoutArg, Positions, bends, positions
 from mixedgm.views.room import Room, text_ems
-from mixedgm.views.scale import Scale, drawn_size, size_text
+from mixedgm.views.scale import Scale, size_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -321,7 +321,7 @@ class _Picture:
         return dict(zip(own.tolist(), offsets, strict=True))
 
     def _obstacles(self) -> Obstacles:
-        sheet, sizes = self.sheet, [drawn_size(edge) for edge in self.edges]
+        sheet, sizes = self.sheet, [edge.strength for edge in self.edges]
         pieces = [
             np.stack([line[:-1:4], line[4::4]], axis=1) if len(line) > 2 else line[None]
             for line in self.lines
@@ -404,7 +404,7 @@ class _Picture:
         from matplotlib.collections import LineCollection
         from matplotlib.colors import to_rgba
 
-        theme, sizes = self.style.colours, [drawn_size(edge) for edge in self.edges]
+        theme, sizes = self.style.colours, [edge.strength for edge in self.edges]
         dashed = self.style.dashed(len(self.edges))
         plain = [at for at, edge in enumerate(self.edges) if not edge.moderator][::-1]
         if plain:
@@ -440,7 +440,7 @@ class _Picture:
 
         for edge, line in zip(self.edges, self.lines, strict=True):
             if edge.directed:
-                size = drawn_size(edge)
+                size = edge.strength
                 head = FancyArrowPatch(
                     tuple(_towards(line)),
                     tuple(line[-1]),
@@ -695,7 +695,7 @@ def _width_keys(edges: Sequence[Edge], scale: Scale, style: Appearance) -> list[
     """Return up to three widths, and how many edges recede."""
     from matplotlib.lines import Line2D
 
-    ink, sizes = style.colours.ink, [drawn_size(edge) for edge in edges]
+    ink, sizes = style.colours.ink, [edge.strength for edge in edges]
     keys = [
         Line2D(
             [],

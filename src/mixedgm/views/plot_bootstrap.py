@@ -86,14 +86,15 @@ def plot_centrality(columns: Columns, measure: str, *, ax: Axes | None = None) -
 def plot_differences(
     edges: Columns, differences: Columns, *, max_edges: int | None = 40, ax: Axes | None = None
 ) -> Axes:
-    """Draw a matrix of the model's edges: dark where two differ significantly in weight.
+    """Draw a matrix of the model's edges: dark where two differ significantly in strength.
 
-    Columns of the edges: source, target, weight; heaviest first. Columns of the differences:
+    Columns of the edges: source, target, strength; strongest first. Columns of the differences:
     first_source, first_target, second_source, second_target, significant. The diagonal holds the
-    weights.
+    strengths.
     """
-    weights = np.asarray(edges["weight"])
-    shown = [k for k in range(n_shown(len(weights), "max_edges", max_edges)) if weights[k] > 0.0]
+    strengths = np.asarray(edges["strength"])
+    count = n_shown(len(strengths), "max_edges", max_edges)
+    shown = [k for k in range(count) if strengths[k] > 0.0]
     at = {(edges["source"][k], edges["target"][k]): row for row, k in enumerate(shown)}
     matrix = np.full((len(shown), len(shown)), np.nan)
     names = ("first_source", "first_target", "second_source", "second_target", "significant")
@@ -106,7 +107,9 @@ def plot_differences(
     _draw_cells(ax, matrix, pair_labels(edges, shown))
     if len(shown) <= 25:
         for row, k in enumerate(shown):
-            ax.text(row, row, f"{weights[k]:.2f}", ha="center", va="center", fontsize=6, color=INK)
+            ax.text(
+                row, row, f"{strengths[k]:.2f}", ha="center", va="center", fontsize=6, color=INK
+            )
     return ax
 
 

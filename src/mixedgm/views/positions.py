@@ -13,7 +13,6 @@ from mixedgm.errors import ParameterError
 from mixedgm.fitted import Edge, FittedModel
 from mixedgm.model.layout import Floats
 from mixedgm.printable import few, quoted
-from mixedgm.views.scale import drawn_size
 
 __all__ = ["LAYOUTS", "LayoutArg", "Positions", "bends", "positions"]
 
@@ -111,7 +110,7 @@ def _strengths(models: Sequence[FittedModel], names: Sequence[str]) -> Floats:
         for edge in model.edges:
             if edge.source in at and edge.target in at:
                 pair = at[edge.source], at[edge.target]
-                own[pair] = max(own[pair], drawn_size(edge))
+                own[pair] = max(own[pair], edge.strength)
         total += own
     return np.asarray(np.maximum(total, total.T) / len(models))
 

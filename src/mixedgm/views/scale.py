@@ -1,4 +1,4 @@
-"""Sizes of edges in -> Scale: how wide and how solid their lines are, and what a legend says."""
+"""Strengths of edges in -> Scale: how wide and solid their lines are, and what a legend says."""
 
 from __future__ import annotations
 
@@ -6,9 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mixedgm.fitted import Edge
-
-__all__ = ["FROM_COLUMNS", "Scale", "automatic_cut", "drawn_size", "size_text"]
+__all__ = ["FROM_COLUMNS", "Scale", "automatic_cut", "size_text"]
 
 FROM_COLUMNS = 20
 """Columns from which on weak edges recede."""
@@ -18,11 +16,6 @@ _THINNEST, _WIDEST = 0.5, 5.5
 _FAINTEST = 0.1
 _RECEDED_WIDTH, _RECEDED = 0.9, 0.3
 _SOLID = 0.45
-
-
-def drawn_size(edge: Edge) -> float:
-    """Return the size of an edge in [0, 1] that pictures and layouts show."""
-    return edge.weight / math.hypot(1.0, edge.weight)
 
 
 def automatic_cut(sizes: Sequence[float], n_columns: int) -> float | None:

@@ -56,7 +56,7 @@ class Summary(Account):
     n_possible : int
         Pairs of columns that may have an edge.
     edges : tuple of Edge
-        All edges, heaviest first.
+        All edges, strongest first.
     notes : tuple of str
         Notes of the fit, and columns that were left out.
     loss : str
@@ -193,7 +193,7 @@ def summarise(fitted: FittedModel, notes: tuple[str, ...] = ()) -> Summary:
         tol=report.tol,
         n_possible=_possible(fitted),
         edges=fitted.edges,
-        notes=(*_left_out(schema), *report.notes, *notes),
+        notes=(*_left_out(schema), *report.notes, *_determined(fitted), *notes),
         loss=report.loss,
         moderators=tuple(schema.nodes[node].name for node in fitted.moderators),
         transformed=tuple(c.name for c in schema.columns if c.transform is not None),
@@ -212,6 +212,21 @@ def _left_out(schema: Schema) -> tuple[str, ...]:
         return ()
     named = few(schema.left_out, 5, lambda column: f"{quoted(column.name)} ({column.reason})")
     return (f"left out: {named}",)
+
+
+def _determined(fitted: FittedModel) -> tuple[str, ...]:
+    """Return a note about pairs of numbers whose estimates are no distribution."""
+    pairs = [
+        f"{edge.source} - {edge.target}"
+        for edge in fitted.edges
+        if edge.partial_correlation is not None and abs(edge.partial_correlation) >= 1.0
+    ]
+    if not pairs:
+        return ()
+    named = few(pairs, 5, str)
+    return (
+        f"a partial correlation of 1 or more, so no distribution; strength shown as 1: {named}",
+    )
 
 
 def _possible_deviations(fitted: FittedModel) -> int:

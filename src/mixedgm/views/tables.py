@@ -33,8 +33,9 @@ _ALONG_PATH = (
 
 
 def edges_columns(fitted: FittedModel, *, shrunken: bool = False) -> Columns:
-    """Return the edges, heaviest first: source, target, kind, weight, sign, partial_correlation.
+    """Return the edges, strongest first.
 
+    Columns: source, target, kind, strength, sign, partial_correlation, norm.
     Where they say something, `directed` (from a covariate), `moderator` (the row is about how an
     edge varies with it), `frequency` (of the subsamples that have the edge), `probability` (that
     there is an edge, by the tests that chose the graph), `untested` (why an edge was chosen by an
@@ -45,11 +46,12 @@ def edges_columns(fitted: FittedModel, *, shrunken: bool = False) -> Columns:
         "source": [edge.source for edge in edges],
         "target": [edge.target for edge in edges],
         "kind": [edge.kind for edge in edges],
-        "weight": np.array([edge.weight for edge in edges], dtype=np.float64),
+        "strength": np.array([edge.strength for edge in edges], dtype=np.float64),
         "sign": [edge.sign for edge in edges],
         # NaN, not None: the column stays one of numbers when no edge has a value.
         "partial_correlation": np.array([e.partial_correlation for e in edges], dtype=np.float64),
     }
+    columns["norm"] = np.array([edge.norm for edge in edges], dtype=np.float64)
     if fitted.schema.covariates:
         columns["directed"] = np.array([edge.directed for edge in edges], dtype=bool)
     if fitted.moderators:
@@ -63,8 +65,8 @@ def edges_columns(fitted: FittedModel, *, shrunken: bool = False) -> Columns:
     if fitted.report.ridge:
         columns["ridge"] = np.array([edge.ridge for edge in edges], dtype=bool)
     if shrunken:
-        weights = [fitted.shrunken_weight_of(edge) for edge in edges]
-        columns["shrunken_weight"] = np.array(weights, dtype=np.float64)
+        norms = [fitted.shrunken_norm_of(edge) for edge in edges]
+        columns["shrunken_norm"] = np.array(norms, dtype=np.float64)
     return columns
 
 
@@ -72,7 +74,7 @@ def nodes_columns(fitted: FittedModel) -> Columns:
     """Return the columns of the table as nodes of the graph, in the table's order."""
     columns = fitted.schema.columns
     at = [fitted.schema.node_index(column.name) for column in columns]
-    weights = fitted.edge_weights[np.ix_(at, at)]
+    there = fitted.edge_norms[np.ix_(at, at)] > 0.0
     lam = fitted.report.lam_by_column
     return {
         "column": [column.name for column in columns],
@@ -80,8 +82,8 @@ def nodes_columns(fitted: FittedModel) -> Columns:
         "role": [column.role for column in columns],
         "n_levels": np.array([c.n_values if c.is_discrete else 0 for c in columns], dtype=np.int64),
         "levels": [_levels(column) for column in columns],
-        "degree": np.count_nonzero(weights, axis=1).astype(np.int64),
-        "strength": weights.sum(axis=1),
+        "degree": np.count_nonzero(there, axis=1).astype(np.int64),
+        "total_strength": fitted.edge_strengths[np.ix_(at, at)].sum(axis=1),
         **({} if lam is None else {"lam": lam}),
     }
 

@@ -39,7 +39,7 @@ SHORT_KINDS = {name: "-".join(kind.short for kind in ends_of(name)) for name in 
 
 
 def summary_text(summary: Summary, width: int = 80) -> str:
-    """Return facts about the fit, then the heaviest edges, in lines of at most `width`."""
+    """Return facts about the fit, then the strongest edges, in lines of at most `width`."""
     lines = facts_lines("Mixed graphical model", facts(summary), width)
     lines += ["", heading(summary)]
     if summary.edges:
@@ -62,7 +62,7 @@ def facts_lines(title: str, named: Sequence[tuple[str, str]], width: int = 80) -
 
 
 def top_edges(summary: Summary) -> list[Edge]:
-    """Return the heaviest edges; a third of the places are for how edges vary, where they do."""
+    """Return the strongest edges; a third of the places are for how edges vary, where they do."""
     varying = [edge for edge in summary.edges if edge.moderator is not None]
     kept = set(varying[: TOP_EDGES // 3])
     others = [edge for edge in summary.edges if edge not in kept][: TOP_EDGES - len(kept)]
@@ -80,11 +80,11 @@ def heading(summary: Summary) -> str:
     if shown == total:
         return "Edges"
     if summary.n_deviations == 0:
-        return f"Edges, heaviest first ({shown} of {total})"
+        return f"Edges, strongest first ({shown} of {total})"
     varying = sum(edge.moderator is not None for edge in top_edges(summary))
     edges, varied = total - summary.n_deviations, summary.n_deviations
     return (
-        f"Edges, heaviest first ({shown - varying} of {edges}), "
+        f"Edges, strongest first ({shown - varying} of {edges}), "
         f"and how they vary ({varying} of {varied})"
     )
 
@@ -231,14 +231,14 @@ def edges_text(
 ) -> str:
     """Return edges as an aligned table; an edge without sign has a blank and a legend.
 
-    Where some edges lead from a covariate, arrows mark them.  `shrunken` weights have
+    Where some edges lead from a covariate, arrows mark them.  `shrunken` norms have
     a column beside the others.
 
     Examples
     --------
-    >>> print(edges_text([Edge("age", "sex", "continuous-categorical", 0.25, "+", None)]))
-    source  target  kind                    weight  sign  part.cor
-    age     sex     continuous-categorical  0.2500  +
+    >>> print(edges_text([Edge("age", "sex", "continuous-categorical", 0.25, "+", None, 0.4)]))
+    source  target  kind                    strength  sign  part.cor
+    age     sex     continuous-categorical  0.250     +
     """
     directed = any(edge.directed for edge in edges)
     arrows = {"": ["->" if edge.directed else "--" for edge in edges]} if directed else {}
@@ -247,8 +247,15 @@ def edges_text(
         **arrows,
         "target": [edge.target for edge in edges],
         "kind": [edge.kind for edge in edges],
-        "weight": [f"{edge.weight:.4f}" for edge in edges],
-        **({} if shrunken is None else {"shrunken": [f"{weight:.4f}" for weight in shrunken]}),
+        "strength": [f"{edge.strength:.3f}" for edge in edges],
+        **(
+            {}
+            if shrunken is None
+            else {
+                "norm": [f"{edge.norm:.4f}" for edge in edges],
+                "shrunken": [f"{norm:.4f}" for norm in shrunken],
+            }
+        ),
         "sign": [edge.sign for edge in edges],
         "part.cor": [
             None if edge.partial_correlation is None else f"{edge.partial_correlation:+.3f}"
@@ -272,7 +279,7 @@ def sign_legend(edges: Iterable[Edge]) -> str:
 
     Examples
     --------
-    >>> print(sign_legend([Edge("age", "debt", "continuous-hurdle", 0.25, None, None)]))
+    >>> print(sign_legend([Edge("age", "debt", "continuous-hurdle", 0.25, None, None, 0.4)]))
     no sign: a hurdle column (one sign for whether, another for how much)
     """
     ends = [ends_of(edge.kind) for edge in edges if edge.sign is None]

@@ -253,7 +253,7 @@ def test_three_columns_can_be_open_where_no_two_are():
     assert model.converged_
     assert {e[:2] for e in model.edges_ if e.ridge} == {("g", "a"), ("g", "b"), ("a", "b")}
     assert all(edge.ridge for edge in model.edges_ if edge.moderator)
-    assert max(edge.weight for edge in model.edges_) < 1.5
+    assert max(edge.norm for edge in model.edges_) < 1.5
 
 
 @pytest.mark.parametrize("loss", ["pseudolikelihood", "likelihood", "nodewise"])

@@ -18,7 +18,7 @@ def from_networkx(weights: np.ndarray) -> dict[str, list[float]]:
     for *_, edge in graph.edges(data=True):
         edge["length"] = 1.0 / edge["weight"]
     return {
-        "strength": [strength for _, strength in graph.degree(weight="weight")],
+        "total_strength": [strength for _, strength in graph.degree(weight="weight")],
         "closeness": list(nx.closeness_centrality(graph, distance="length").values()),
         "betweenness": list(nx.betweenness_centrality(graph, weight="length").values()),
     }

@@ -117,8 +117,8 @@ def test_scales_are_those_of_the_distribution():
         {"x": "continuous", "y": 2}, {"precision": [[2.0]], "category_shift": [[2.0, -2.0]]}
     )
     np.testing.assert_allclose(truth.fitted_.node_scales, [np.sqrt(1.5), np.sqrt(0.5)], rtol=1e-12)
-    weight = truth.edges_[0].weight
-    assert weight == pytest.approx(np.sqrt(8.0) * np.sqrt(1.5) * np.sqrt(0.5), rel=1e-12)
+    norm = truth.edges_[0].norm
+    assert norm == pytest.approx(np.sqrt(8.0) * np.sqrt(1.5) * np.sqrt(0.5), rel=1e-12)
 
 
 def test_scales_are_simulated_where_tables_do_not_fit():

@@ -1,6 +1,7 @@
 """Predictability against scikit-learn's metrics on the model's own predictions."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.metrics import accuracy_score, d2_log_loss_score, r2_score
 
@@ -105,3 +106,29 @@ def test_gaps_leave_a_column_to_the_rows_that_have_it():
     assert found.loc["group", "deviance_explained"] == pytest.approx(explained, rel=1e-12)
     nothing = model.predictability(rows.assign(colour=None)).set_index("column")
     assert nothing.loc["colour", ["accuracy", "majority"]].isna().all()
+
+
+def test_columns_of_noise_are_predicted_in_the_rows_of_the_fit_and_not_on_held_out_ones():
+    """Held-out R2 agrees with regressions on the other folds; of noise it is not above zero."""
+    rng = np.random.default_rng(8)
+    n = 200
+    x = rng.normal(size=n)
+    table = pd.DataFrame({"x": x, "y": x + rng.normal(size=n), "z": rng.normal(size=n)})
+    model = mg.MixedGraphicalModel(lam=0.0).fit(table)
+    found = model.predictability(table, folds=5).set_index("column")
+    assert found.columns[-1] == "held_out"
+    assert "held_out" not in model.predictability(table).columns
+    assert (found["held_out"] < found["r2"]).all()
+    assert found.loc["z", "r2"] > 0.0 >= found.loc["z", "held_out"]
+    fold = np.random.default_rng(0).permutation(n) % 5
+    for target in table.columns:
+        others, shares = [c for c in table.columns if c != target], []
+        for k in range(5):
+            train, test = table[fold != k], table[fold == k]
+            columns = np.column_stack([np.ones(len(train)), train[others]])
+            slope = np.linalg.lstsq(columns, train[target], rcond=None)[0]
+            left = test[target] - np.column_stack([np.ones(len(test)), test[others]]) @ slope
+            shares.append(1.0 - (left**2).sum() / ((test[target] - test[target].mean()) ** 2).sum())
+        assert found.loc[target, "held_out"] == pytest.approx(np.mean(shares), abs=2e-3)
+    with pytest.raises(mg.ParameterError, match="folds must be"):
+        model.predictability(table, folds=1)

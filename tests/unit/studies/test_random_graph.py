@@ -23,7 +23,7 @@ def test_sizes_are_in_the_ranges_and_blocks_sum_to_zero():
     truth = mg.random_model(
         graph,
         types=["continuous"] * 14 + [3] * 26,
-        strength={KINDS[0]: (0.1, 0.3), KINDS[1]: 0.5, KINDS[2]: (0.6, 0.7)},
+        sizes={KINDS[0]: (0.1, 0.3), KINDS[1]: 0.5, KINDS[2]: (0.6, 0.7)},
         random_state=0,
     )
     sizes = {kind: [] for kind in KINDS}
@@ -39,7 +39,7 @@ def test_sizes_are_in_the_ranges_and_blocks_sum_to_zero():
 
 def test_dense_continuous_graphs_are_shrunk_and_say_so():
     truth = mg.random_model(
-        nx.complete_graph(8), types=["continuous"] * 8, strength=0.6, random_state=0
+        nx.complete_graph(8), types=["continuous"] * 8, sizes=0.6, random_state=0
     )
     assert np.linalg.eigvalsh(truth.params_.precision)[0] == pytest.approx(0.25)
     off = np.abs(truth.params_.precision[np.triu_indices(8, 1)])
@@ -75,9 +75,9 @@ def test_a_list_of_pairs_is_a_graph():
         ([], {}, "graph must be"),
         (nx.path_graph(2), {"types": {"x": 2}}, "types names 'x'"),
         (nx.path_graph(2), {"types": ["continuous"]}, "types must be"),
-        (nx.path_graph(2), {"strength": (0.5, 0.1)}, "strength must be"),
-        (nx.path_graph(2), {"strength": -1}, "strength must be"),
-        (nx.path_graph(2), {"strength": {"all": 1}}, "a kind in strength"),
+        (nx.path_graph(2), {"sizes": (0.5, 0.1)}, "sizes must be"),
+        (nx.path_graph(2), {"sizes": -1}, "sizes must be"),
+        (nx.path_graph(2), {"sizes": {"all": 1}}, "a kind in sizes"),
         (nx.path_graph(2), {"bias": -1}, "bias must be"),
         (nx.path_graph(2), {"random_state": "x"}, "random_state must be"),
     ],

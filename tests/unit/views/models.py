@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from mixedgm.fitted import FitReport, FittedModel
@@ -41,7 +43,12 @@ def by_hand(
         cat_interaction=np.zeros((5, 5)),
         cat_bias=np.array([0.1, -0.1, 0.0, 0.3, -np.inf]),
     )
-    return FittedModel(schema, params, np.array([2.0, 0.5, 0.7, 0.8]), REPORT, library)
+    return with_norms(FittedModel(schema, params, np.array([2.0, 0.5, 0.7, 0.8]), REPORT, library))
+
+
+def with_norms(model: FittedModel) -> FittedModel:
+    """The model with the norms of its edges in place of their strengths: round numbers."""
+    return replace(model, known_strengths=model.pair_norms)
 
 
 def chain(n: int, edges: list[tuple[int, int]]) -> FittedModel:
@@ -51,4 +58,4 @@ def chain(n: int, edges: list[tuple[int, int]]) -> FittedModel:
         precision[u, v] = precision[v, u] = -0.5
     params = Params.independent(Nodes.mixed(n, ())).with_precision(precision)
     schema = Schema(tuple(Column(f"v{k}", "continuous") for k in range(n)))
-    return FittedModel(schema, params, np.ones(n), REPORT, "numpy")
+    return with_norms(FittedModel(schema, params, np.ones(n), REPORT, "numpy"))

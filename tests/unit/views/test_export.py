@@ -147,7 +147,7 @@ def test_csv_round_trip(hand, tmp_path):
     assert rows[1]["target"] == "sex, or so"
     assert [row["sign"] for row in rows] == ["+", "+", "", "-"]
     assert [row["partial_correlation"] for row in rows[1:]] == ["", "", ""]
-    assert float(rows[1]["weight"]) == pytest.approx(np.sqrt(0.5) * 1.4, rel=1e-15)
+    assert float(rows[1]["strength"]) == pytest.approx(np.sqrt(0.5) * 1.4, rel=1e-15)
 
 
 def test_an_unknown_suffix_lists_the_choices(hand, tmp_path):

@@ -173,7 +173,7 @@ def test_edges_of_many_columns_are_those_of_the_matrix() -> None:
     expected = np.zeros((600, 600))
     for u, v in pairs:
         expected[u, v] = expected[v, u] = 0.5
-    assert np.array_equal(fitted.edge_weights, expected)
+    assert np.array_equal(fitted.edge_norms, expected)
     told = {(int(edge.source[1:]), int(edge.target[1:])) for edge in fitted.edges}
     assert told == set(pairs)
 

@@ -22,7 +22,7 @@ from mixedgm.views.plot_path import plot_path
 from mixedgm.views.plot_selection import plot_selection
 from mixedgm.views.positions import positions
 from mixedgm.views.scale import Scale, automatic_cut
-from tests.unit.views.models import chain
+from tests.unit.views.models import chain, with_norms
 
 
 def weighted(weights, n=None):
@@ -31,7 +31,7 @@ def weighted(weights, n=None):
     precision = model.params.precision.copy()
     for k, weight in enumerate(weights):
         precision[k, k + 1] = precision[k + 1, k] = -weight
-    return replace(model, params=model.params.with_precision(precision))
+    return with_norms(replace(model, params=model.params.with_precision(precision)))
 
 
 def random_network(n, n_edges, seed):

@@ -128,7 +128,7 @@ def test_a_layout_serves_another_graph(hand):
     places = plot_network(model).positions
     only = np.zeros((7, 7))
     only[0, 1] = only[1, 0] = 1.0
-    other = replace(model, params=replace(model.params, coef=only))
+    other = replace(model, known_strengths=None, params=replace(model.params, coef=only))
     assert len(other.edges) == 1
     assert plot_network(other, layout={**places, "more": (0, 0)}).positions == places
 
@@ -197,7 +197,7 @@ def test_the_path_is_drawn_on_the_scale_of_the_edges(solved):
     pairs = solved.path.layout.pairs
     for k in range(len(solved.path)):
         model = replace(solved, params=solved.path.params(k))
-        np.testing.assert_allclose(weights[k], model.edge_weights[pairs[:, 0], pairs[:, 1]])
+        np.testing.assert_allclose(weights[k], model.edge_norms[pairs[:, 0], pairs[:, 1]])
 
 
 def test_plot_path_marks_the_chosen_lam(solved):

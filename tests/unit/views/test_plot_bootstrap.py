@@ -78,18 +78,18 @@ def test_the_matrix_shows_which_edges_differ(boot):
     matrix = np.ma.filled(ax.get_images()[0].get_array(), np.nan)
     names = [text.get_text() for text in ax.get_yticklabels()]
     assert names == [
-        f"{r.source} – {r.target}" for r in boot.selection().query("weight > 0").itertuples()
+        f"{r.source} – {r.target}" for r in boot.selection().query("strength > 0").itertuples()
     ]
     assert np.isnan(np.diagonal(matrix)).all()
     for row in boot.differences().itertuples():
         i = names.index(f"{row.first_source} – {row.first_target}")
         j = names.index(f"{row.second_source} – {row.second_target}")
         assert matrix[i, j] == matrix[j, i] == float(row.significant)
-    weights = [float(text.get_text()) for text in ax.texts]
-    np.testing.assert_allclose(weights, boot.selection()["weight"].head(len(names)), atol=0.005)
+    strengths = [float(text.get_text()) for text in ax.texts]
+    np.testing.assert_allclose(strengths, boot.selection()["strength"].head(len(names)), atol=0.005)
 
 
-@pytest.mark.parametrize("measure", ["strength", "expected_influence", "betweenness"])
+@pytest.mark.parametrize("measure", ["total_strength", "expected_influence", "betweenness"])
 def test_centrality_is_drawn_where_it_exists(boot, measure):
     ax = boot.plot_centrality(measure)
     table = boot.centrality()

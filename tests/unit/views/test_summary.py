@@ -43,11 +43,11 @@ def test_the_text_of_a_model(hand):
         "  certificate  KKT 2e-06, at most tol 1e-05: converged\n"
         "\n"
         "Edges\n"
-        "source  target  kind                    weight  sign  part.cor\n"
-        "age     wage    continuous-continuous   1.0000  +     +0.354\n"
-        "age     sex     continuous-categorical  0.9899  +\n"
-        "wage    edu     continuous-categorical  0.5657\n"
-        "wage    sex     continuous-categorical  0.1237  -\n"
+        "source  target  kind                    strength  sign  part.cor\n"
+        "age     wage    continuous-continuous   1.000     +     +0.354\n"
+        "age     sex     continuous-categorical  0.990     +\n"
+        "wage    edu     continuous-categorical  0.566\n"
+        "wage    sex     continuous-categorical  0.124     -\n"
         "(no sign: a categorical column with three or more levels)"
     )
 
@@ -96,26 +96,27 @@ def test_the_estimates_are_shrunken_or_not_and_it_says_where_the_rows_leave_them
 
 def test_edges_with_a_ridge_have_a_column_for_it():
     edges = [
-        Edge("a", "b", "categorical-categorical", 0.5, "+", None, ridge=True),
-        Edge("a", "c", "categorical-categorical", 0.4, "-", None),
+        Edge("a", "b", "categorical-categorical", 0.5, "+", None, 0.75, ridge=True),
+        Edge("a", "c", "categorical-categorical", 0.4, "-", None, 0.5),
     ]
     head, first, second = edges_text(edges, 100, [0.25, 0.125]).splitlines()
     assert head.split() == [
         "source",
         "target",
         "kind",
-        "weight",
+        "strength",
+        "norm",
         "shrunken",
         "sign",
         "part.cor",
         "ridge",
     ]
-    assert first.split()[-4:] == ["0.5000", "0.2500", "+", "yes"]
-    assert second.split()[-3:] == ["0.4000", "0.1250", "-"]
+    assert first.split()[-5:] == ["0.500", "0.7500", "0.2500", "+", "yes"]
+    assert second.split()[-4:] == ["0.400", "0.5000", "0.1250", "-"]
 
 
 def test_no_edges_is_a_sentence(hand):
-    model = replace(hand(), params=Params.independent(Nodes.mixed(2, (2, 3))))
+    model = replace(hand(), params=Params.independent(Nodes.mixed(2, (2, 3))), known_strengths=None)
     text = str(summarise(model))
     assert "0 of 6 possible" in text
     assert text.endswith("No edges: at this lam every column is independent of the others.")
@@ -133,31 +134,31 @@ def test_long_names_are_cut_in_the_middle_and_lines_stay_within_80(hand):
     assert "cont-cont" in edges[0]
 
 
-def test_only_the_heaviest_edges_are_listed(hand):
-    many = tuple(Edge(f"a{k}", "b", "continuous-continuous", 1.0, "+", 0.1) for k in range(30))
+def test_only_the_strongest_edges_are_listed(hand):
+    many = tuple(Edge(f"a{k}", "b", "continuous-continuous", 1.0, "+", 0.1, 1.0) for k in range(30))
     summary = replace(summarise(hand()), edges=many)
-    assert "Edges, heaviest first (12 of 30)" in str(summary)
+    assert "Edges, strongest first (12 of 30)" in str(summary)
     assert "a12" not in str(summary)
     assert html(summary).count("<tr>") == 12 + 1 + 7
 
 
 def test_how_edges_vary_is_among_the_first(hand):
-    many = [Edge(f"a{k}", "b", "continuous-continuous", 1.0, "+", 0.1) for k in range(30)]
+    many = [Edge(f"a{k}", "b", "continuous-continuous", 1.0, "+", 0.1, 1.0) for k in range(30)]
     many += [
-        Edge(f"m{k}", "b", "continuous-continuous", 0.5 - 0.01 * k, "+", None, moderator="age")
+        Edge(f"m{k}", "b", "continuous-continuous", 0.5 - 0.01 * k, "+", None, 0.5, moderator="age")
         for k in range(6)
     ]
     text = str(replace(summarise(hand()), edges=tuple(many)))
-    assert "Edges, heaviest first (8 of 30), and how they vary (4 of 6)" in text
+    assert "Edges, strongest first (8 of 30), and how they vary (4 of 6)" in text
     listed = [line.split()[0] for line in text.splitlines() if " b " in line]
     assert listed == [*(f"a{k}" for k in range(8)), "m0", "m1", "m2", "m3"]
-    # Heavier than the edges, they are not only a third.
+    # Stronger than the edges, they are not only a third.
     text = str(replace(summarise(hand()), edges=tuple(many[30:] + many[:30])))
     assert "(6 of 30), and how they vary (6 of 6)" in text
 
 
 def test_line_breaks_in_names_do_not_break_the_table():
-    edge = Edge("two\nlines", "tab\there", "continuous-continuous", 0.5, "+", 0.2)
+    edge = Edge("two\nlines", "tab\there", "continuous-continuous", 0.5, "+", 0.2, 0.5)
     lines = edges_text([edge]).splitlines()
     assert len(lines) == 2
     assert r"two\nlines" in lines[1]

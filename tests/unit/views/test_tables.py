@@ -49,7 +49,15 @@ def test_edges_heaviest_first_with_missing_signs_as_missing(hand, library):
     found = framed(edges_columns, hand(library))
     assert type(found).__module__.split(".")[0] == library
     columns = columns_of(found)
-    assert list(columns) == ["source", "target", "kind", "weight", "sign", "partial_correlation"]
+    assert list(columns) == [
+        "source",
+        "target",
+        "kind",
+        "strength",
+        "sign",
+        "partial_correlation",
+        "norm",
+    ]
     rows = list(zip(*columns.values(), strict=True))
     for row, wanted in zip(rows, EDGES, strict=True):
         assert row[:3] == wanted[:3]
@@ -61,11 +69,11 @@ def test_edges_heaviest_first_with_missing_signs_as_missing(hand, library):
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_a_graph_without_edges_keeps_its_column_types(hand, library):
     model = hand(library)
-    model = replace(model, params=Params.independent(Nodes.mixed(2, (2, 3))))
+    model = replace(model, params=Params.independent(Nodes.mixed(2, (2, 3))), known_strengths=None)
     schema = nw.from_native(framed(edges_columns, model), eager_only=True).schema
     assert schema["source"] == nw.String
     assert schema["sign"] == nw.String
-    assert schema["weight"] == nw.Float64
+    assert schema["strength"] == nw.Float64
     assert schema["partial_correlation"] == nw.Float64
 
 
@@ -79,7 +87,7 @@ def test_nodes_in_the_order_of_the_table(hand, library):
     assert columns["levels"] == ["F, M", None, "lo, mid, hi", None]
     assert columns["degree"] == [2, 2, 1, 3]
     weight = {edge[:2]: edge[3] for edge in EDGES}
-    assert columns["strength"] == pytest.approx(
+    assert columns["total_strength"] == pytest.approx(
         [
             weight["age", "sex"] + weight["wage", "sex"],
             weight["age", "wage"] + weight["age", "sex"],
@@ -129,10 +137,10 @@ def test_standardised_interactions_are_those_of_a_table_in_standard_deviations()
     share = table["c"].value_counts(normalize=True)
     spread = {"x": 1.0, "y": 1.0, "c": np.sqrt(1.0 - (share**2).sum())}
     assert len(model.edges_) >= 2
-    for a, b, _, weight, *_ in model.edges_:
+    for a, b, norm in ((e.source, e.target, e.norm) for e in model.edges_):
         found = model.interaction(a, b, standardised=True)
         np.testing.assert_allclose(found, other.interaction(a, b), rtol=1e-3, atol=1e-5)
-        assert np.linalg.norm(found) * spread[a] * spread[b] == pytest.approx(weight)
+        assert np.linalg.norm(found) * spread[a] * spread[b] == pytest.approx(norm)
 
 
 def test_standardised_deviations_give_the_weight_of_a_deviation():
@@ -142,7 +150,7 @@ def test_standardised_deviations_give_the_weight_of_a_deviation():
     model = mg.MixedGraphicalModel(**options).fit(table)
     edge = next(e for e in model.edges_ if e.moderator and {e.source, e.target} == {"a", "b"})
     found = model.interaction("a", "b", "age", standardised=True).iloc[0, 0]
-    assert abs(found) == pytest.approx(edge.weight)
+    assert abs(found) == pytest.approx(edge.norm)
     units = [table[name].std(ddof=0) for name in ("a", "b", "age")]
     plain = model.interaction("a", "b", "age").iloc[0, 0]
     assert found == pytest.approx(plain * np.prod(units))

@@ -117,5 +117,5 @@ def _draw(result: Bootstrap, folder: Path) -> None:
         save_picture(result.plot_intervals(), folder / "intervals.png")
     save_picture(result.plot_selection(), folder / "selection.png")
     save_picture(result.plot_differences(), folder / "differences.png")
-    for measure in ("strength", "closeness", "betweenness"):
+    for measure in ("total_strength", "closeness", "betweenness"):
         save_picture(result.plot_centrality(measure), folder / f"{measure}.png")

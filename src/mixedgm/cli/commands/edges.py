@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from mixedgm.cli.console import Console
 from mixedgm.cli.model_options import add_at, add_model, model_at_values
@@ -11,11 +12,15 @@ from mixedgm.cli.options import add_format, add_output
 from mixedgm.cli.output import FORMAT_OF, check_output, deliver
 from mixedgm.errors import ParameterError
 
+if TYPE_CHECKING:
+    from mixedgm.fitted import FittedModel
+
 USAGE = "MODEL [-o FILE] [--format FORMAT]"
 SUMMARY = "list the edges of a model, strongest first"
 EXPLANATION = """
-List which columns are directly related. The weight has no units, so edges of all kinds can be
-compared. The sign is missing where a categorical column has three or more levels; a partial
+List which columns are directly related. The strength says how much two columns say about each
+other given all others, from 0 to 1; for two continuous columns it is their absolute partial
+correlation. The sign is missing where a categorical column has three or more levels; a partial
 correlation exists for two continuous columns only.
 """
 EXAMPLES = """
@@ -36,16 +41,18 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--shrunken",
         action="store_true",
-        help="show the weights of the penalised estimate beside those without shrinkage",
+        help="show the norms of the penalised estimate beside those without shrinkage",
     )
+    parser.add_argument("--say", action="store_true", help="say in words what every edge says")
     add_format(parser)
 
 
 def run(args: Namespace, console: Console) -> None:
     """List the edges of a model."""
+    from mixedgm.studies.descriptions import describe
     from mixedgm.views.export import write
     from mixedgm.views.tables import edges_columns
-    from mixedgm.views.text import edges_text, lam_text, weights_text
+    from mixedgm.views.text import lam_text, weights_text
 
     check_output(args.output, args.model)
     ending = None if args.output is None else Path(args.output).suffix.lower()
@@ -57,11 +64,26 @@ def run(args: Namespace, console: Console) -> None:
         where = fitted.report.at or f"lam = {lam_text(fitted.report.lam)}"
         console.note(f"no edges: at {where} all columns are independent")
     elif fitted.report.was_fitted:
-        console.note(f"weights are {weights_text(fitted.report.refitted, fitted.report.lam)}")
+        console.note(f"estimates are {weights_text(fitted.report.refitted, fitted.report.lam)}")
     if ending == _GRAPHML:
         write(fitted, args.output)
         console.say(f"wrote {args.output}")
         return
-    columns = edges_columns(fitted, shrunken=args.shrunken)
-    beside = columns["shrunken_weight"] if args.shrunken else None
-    deliver(columns, args, console, lambda width: edges_text(fitted.edges, width, beside))
+    columns = dict(edges_columns(fitted, shrunken=args.shrunken))
+    beside = columns["shrunken_norm"] if args.shrunken else None
+    if args.say:
+        says = [describe(fitted, edge.source, edge.target) for edge in fitted.edges]
+        columns["says"] = says
+    deliver(columns, args, console, lambda width: _text(fitted, columns, width, beside))
+
+
+def _text(fitted: FittedModel, columns: dict[str, Any], width: int, beside: Any) -> str:
+    """The list of edges; with what they say, one sentence per edge below it."""
+    from mixedgm.views.text import edges_text
+
+    text = edges_text(fitted.edges, width, beside)
+    if "says" not in columns:
+        return text
+    ends = zip(columns["source"], columns["target"], columns["says"], strict=True)
+    lines = [f"{source} - {target}: {says}" for source, target, says in ends]
+    return "\n".join([text, "", *lines])

@@ -1,8 +1,14 @@
 // What a click opens: an edge and what it consists of, or a column and its neighbours.
 
-import { effectChart, histogramChart, meter, observedList, parameterTable } from "./charts.js";
+import {
+  effectChart,
+  histogramChart,
+  meter,
+  observedList,
+  parameterTable,
+} from "./charts.js";
 import { button, element, named } from "./dom.js";
-import { countText, numberText, percentText, weightText } from "./numbers.js";
+import { countText, numberText, percentText, strengthText } from "./numbers.js";
 import {
   columnSentence,
   edgeSentence,
@@ -44,7 +50,9 @@ export class Details {
   /** @returns {(Node | null)[]} */
   nothing() {
     const { nodes, edges } = this.content.graph;
-    const heavy = edges.filter((edge) => edge.moderator === undefined).slice(0, 8);
+    const strong = edges
+      .filter((edge) => edge.moderator === undefined)
+      .slice(0, 8);
     return [
       element("h3", {}, "What is related to what"),
       element(
@@ -58,8 +66,8 @@ export class Details {
           "Choose a line or a column to see what it consists of.",
         ),
       ),
-      heavy.length > 0 ? element("h4", {}, "Heaviest edges") : null,
-      heavy.length > 0 ? this.edgeList(heavy, -1) : null,
+      strong.length > 0 ? element("h4", {}, "Strongest edges") : null,
+      strong.length > 0 ? this.edgeList(strong, -1) : null,
     ];
   }
 
@@ -71,24 +79,35 @@ export class Details {
   edgeList(edges, from) {
     const { nodes } = this.content.graph;
     const items = edges.map((edge) => {
-      const look = edge.sign === "+" ? "positive" : edge.sign === "-" ? "negative" : "unsigned";
+      const look =
+        edge.sign === "+"
+          ? "positive"
+          : edge.sign === "-"
+            ? "negative"
+            : "unsigned";
       const open = element("button", { type: "button", class: "edge-button" });
-      const ends = from < 0 ? [edge.a, edge.b] : [edge.a === from ? edge.b : edge.a];
+      const ends =
+        from < 0 ? [edge.a, edge.b] : [edge.a === from ? edge.b : edge.a];
       const label = element("span", { class: "ends" });
       ends.forEach((at, k) =>
-        label.append(...(k > 0 ? [edge.directed ? " → " : " – "] : []), named(nodes[at].name)),
+        label.append(
+          ...(k > 0 ? [edge.directed ? " → " : " – "] : []),
+          named(nodes[at].name),
+        ),
       );
       open.append(
         label,
         element(
           "span",
           { class: "amount" },
-          meter(edge.size, look),
-          element("span", { class: "amount-text" }, listed(edge.weight)),
+          meter(edge.strength, look),
+          element("span", { class: "amount-text" }, listed(edge.strength)),
         ),
         element("span", { class: "hidden-text" }, `, ${signWord(edge.sign)}`),
       );
-      open.addEventListener("click", () => this.choose({ a: edge.a, b: edge.b }));
+      open.addEventListener("click", () =>
+        this.choose({ a: edge.a, b: edge.b }),
+      );
       return element("li", {}, open);
     });
     return element("ul", { class: "edge-list" }, ...items);
@@ -102,7 +121,8 @@ export class Details {
     const column = this.content.graph.nodes[at];
     const all = this.content.graph.edges;
     const own = all.filter(
-      (edge) => edge.moderator === undefined && (edge.a === at || edge.b === at),
+      (edge) =>
+        edge.moderator === undefined && (edge.a === at || edge.b === at),
     );
     const varied = all.filter((edge) => edge.moderator === at);
     const chart = this.content.columnDetails[at].histogram;
@@ -127,8 +147,14 @@ export class Details {
    */
   pair(a, b) {
     const { nodes, edges } = this.content.graph;
-    const places = edges.map((_, at) => at).filter((at) => isPair(edges[at], a, b));
-    const title = this.heading(named(nodes[a].name), " – ", named(nodes[b].name));
+    const places = edges
+      .map((_, at) => at)
+      .filter((at) => isPair(edges[at], a, b));
+    const title = this.heading(
+      named(nodes[a].name),
+      " – ",
+      named(nodes[b].name),
+    );
     const ends = element(
       "p",
       { class: "fine" },
@@ -166,7 +192,8 @@ export class Details {
     const edge = this.content.graph.edges[at];
     const details = this.content.edgeDetails[at];
     const facts = [];
-    if (edge.partial !== undefined) facts.push(`Partial correlation ${numberText(edge.partial)}.`);
+    if (edge.partial !== undefined)
+      facts.push(`Partial correlation ${numberText(edge.partial)}.`);
     if (edge.probability !== undefined) {
       facts.push(
         `Probability of an edge, by the tests that chose the graph: ${percentText(edge.probability)}.`,
@@ -177,13 +204,15 @@ export class Details {
     }
     if (edge.ridge) {
       facts.push(
-        "The rows alone leave its size open; read the weight as “strong”, and do not compare it.",
+        "The data do not determine the size of its parameters; a small ridge was added.",
       );
     }
     /** @type {(Node | null)[]} */
     const parts = [
       element("p", {}, edgeSentence(this.content, edge)),
-      facts.length > 0 ? element("p", { class: "fine" }, facts.join(" ")) : null,
+      facts.length > 0
+        ? element("p", { class: "fine" }, facts.join(" "))
+        : null,
     ];
     if (details === null) {
       const text =
@@ -202,9 +231,16 @@ export class Details {
       );
     }
     const parameters = details.parameters;
-    const single = parameters.rows.length === 1 && parameters.columns.length === 1;
+    const single =
+      parameters.rows.length === 1 && parameters.columns.length === 1;
     parts.push(
-      element("h4", {}, edge.moderator === undefined ? "Parameters" : "How the parameters deviate"),
+      element(
+        "h4",
+        {},
+        edge.moderator === undefined
+          ? "Parameters"
+          : "How the parameters deviate",
+      ),
       parameterTable(parameters),
       element("p", { class: "fine" }, parameterNote(single, parameters.hidden)),
     );
@@ -219,7 +255,9 @@ export class Details {
    */
   evidence(a, b) {
     return (this.content.tables ?? [])
-      .filter((table) => ["tests", "intervals", "selection", "differences"].includes(table.key))
+      .filter((table) =>
+        ["tests", "intervals", "selection", "differences"].includes(table.key),
+      )
       .flatMap((table) => this.rowsAbout(table, a, b));
   }
 
@@ -244,7 +282,11 @@ export class Details {
       element(
         "tr",
         {},
-        element("th", { scope: "row", title: column.meaning || undefined }, column.label),
+        element(
+          "th",
+          { scope: "row", title: column.meaning || undefined },
+          column.label,
+        ),
         ...rows.map((at) => {
           const cell = column.cells[at];
           return element(
@@ -255,7 +297,11 @@ export class Details {
         }),
       ),
     );
-    const grid = element("table", { class: "grid" }, element("tbody", {}, ...body));
+    const grid = element(
+      "table",
+      { class: "grid" },
+      element("tbody", {}, ...body),
+    );
     return [
       element("h4", {}, table.title),
       element(
@@ -287,11 +333,13 @@ export class Details {
 }
 
 /**
- * A weight in a list, below others.
- * @param {number} weight
+ * A strength in a list, below others.
+ * @param {number} strength
  */
-function listed(weight) {
-  return weight >= 0.095 && weight < 100 ? weight.toFixed(2) : weightText(weight);
+function listed(strength) {
+  return strength >= 0.095 && strength < 100
+    ? strength.toFixed(2)
+    : strengthText(strength);
 }
 
 /**
@@ -326,5 +374,7 @@ function isPair(edge, a, b) {
  * @param {number} b
  */
 function isRowAbout(about, a, b) {
-  return (about[0] === a && about[1] === b) || (about[0] === b && about[1] === a);
+  return (
+    (about[0] === a && about[1] === b) || (about[0] === b && about[1] === a)
+  );
 }

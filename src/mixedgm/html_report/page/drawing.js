@@ -155,7 +155,7 @@ export function clear(context, size) {
 function standsOut(scene) {
   const focus = scene.focus;
   if (focus === null) {
-    return scene.found.size > 0
+    return scene.found.strength > 0
       ? {
           nodes: scene.found,
           links: (link) => scene.found.has(link.a) || scene.found.has(link.b),
@@ -186,13 +186,13 @@ function drawLinks(context, { scene, palette }, links, points, room, bright) {
   context.lineCap = "butt";
   const dashed = scene.links.length <= MOST_DASHED;
   for (const link of links) {
-    const width = linkWidth(scene, room, link.size);
-    const opacity = scene.scale.opacity(link.size);
+    const width = linkWidth(scene, room, link.strength);
+    const opacity = scene.scale.opacity(link.strength);
     const faded = bright !== null && !bright(link);
     context.globalAlpha = faded ? FAINT : bright === null ? opacity : Math.max(opacity, 0.8);
     context.lineWidth = width;
     context.strokeStyle =
-      link.size === 0
+      link.strength === 0
         ? palette.ink
         : link.sign === "+"
           ? palette.positive
@@ -207,7 +207,7 @@ function drawLinks(context, { scene, palette }, links, points, room, bright) {
       context.fillStyle = context.strokeStyle;
       drawArrow(context, link.bend === 0 ? from : by, to, room.radius, width);
     }
-    if (link.varies && link.size > 0 && !faded) {
+    if (link.varies && link.strength > 0 && !faded) {
       context.strokeStyle = palette.ink;
       context.globalAlpha = 1;
       context.lineWidth = Math.max(1.6, 0.6 * width);
@@ -255,7 +255,7 @@ function traceLine(context, from, by, to) {
  * @returns {number[]}
  */
 function dashes(link, width, dashed) {
-  if (link.size === 0) return [2, 4];
+  if (link.strength === 0) return [2, 4];
   if (link.ridge) return [0.7 * width + 0.5, 0.9 * width + 0.5];
   return dashed && link.sign === "-" ? [4 * width, 1.6 * width + 1] : [];
 }

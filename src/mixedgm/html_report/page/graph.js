@@ -295,7 +295,7 @@ export class GraphView {
     for (const link of this.scene.drawn) {
       const [a, b] = [link.a, link.b].map((at) => this.camera.toScreen(this.scene.places[at]));
       const away =
-        distanceToLine(point, a, b, link.bend) - linkWidth(this.scene, room, link.size) / 2;
+        distanceToLine(point, a, b, link.bend) - linkWidth(this.scene, room, link.strength) / 2;
       if (away < nearest) [nearest, found] = [away, { a: link.a, b: link.b }];
     }
     return found;

@@ -2,7 +2,7 @@
 
 import { element, svg } from "./dom.js";
 import { MOST_DASHED, TINT, mixed } from "./drawing.js";
-import { countText, sizeText } from "./numbers.js";
+import { countText, strengthText } from "./numbers.js";
 import { palette } from "./theme.js";
 
 /** @typedef {import("./scene.js").Scene} Scene */
@@ -27,7 +27,7 @@ export function showLegend(place, scene) {
     const measures = [...new Set(kinds.map((kind) => kind.measure))].join(" or ");
     keys.push([ringKey(), `predicted by the others (${measures})`]);
   }
-  const sized = links.filter((link) => link.size > 0);
+  const sized = links.filter((link) => link.strength > 0);
   if (sized.some((link) => link.sign === "+")) keys.push([lineKey("positive", 3), "positive"]);
   if (sized.some((link) => link.sign === "-")) {
     keys.push([lineKey("negative", 3, scene.links.length <= MOST_DASHED ? "7 4" : ""), "negative"]);
@@ -47,13 +47,13 @@ export function showLegend(place, scene) {
     for (const size of sizes) {
       const sample = lineKey("plain", 1.2 * scene.scale.width(size));
       sample.style.opacity = String(scene.scale.opacity(size));
-      keys.push([sample, `strength ${sizeText(size)}`]);
+      keys.push([sample, `strength ${strengthText(size)}`]);
     }
-    const faint = sized.filter((link) => scene.scale.recedes(link.size)).length;
+    const faint = sized.filter((link) => scene.scale.recedes(link.strength)).length;
     if (cut !== null && faint > 0) {
       const sample = lineKey("plain", 1);
       sample.style.opacity = String(scene.scale.opacity(0.8 * cut));
-      keys.push([sample, `${countText(faint, "edge")} below ${sizeText(cut)}`]);
+      keys.push([sample, `${countText(faint, "edge")} below ${strengthText(cut)}`]);
     }
   }
   place.replaceChildren(

@@ -126,7 +126,7 @@ function describe(stage) {
 function startMinimum(view, legend) {
   const sizes = content.graph.edges
     .filter((edge) => edge.moderator === undefined)
-    .map((edge) => edge.size);
+    .map((edge) => edge.strength);
   const part = byId("minimum-part");
   if (sizes.length < 30) {
     part.remove();

@@ -31,20 +31,9 @@ export function axisText(value) {
  * A strength from 0 to 1 with two digits after the point, as pictures of networks write it.
  * @param {number} size
  */
-export function sizeText(size) {
+export function strengthText(size) {
   if (size === 0 || size === 1) return String(size);
   return size >= 0.01 ? size.toFixed(2) : size.toPrecision(1);
-}
-
-/**
- * A weight with two digits that matter, as pictures of networks write it.
- * @param {number} weight
- */
-export function weightText(weight) {
-  if (weight === 0) return "0";
-  if (weight < 1e-3 || weight >= 1e6) return weight.toExponential(1);
-  const places = Math.min(Math.max(1 - Math.floor(Math.log10(weight)), 0), 3);
-  return weight.toFixed(places);
 }
 
 /**

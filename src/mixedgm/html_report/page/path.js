@@ -187,7 +187,7 @@ export function linksAt(path, step, graph) {
         links.set(key, {
           a,
           b,
-          size: 0,
+          strength: 0,
           sign: "",
           directed: false,
           varies: true,

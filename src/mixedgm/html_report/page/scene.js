@@ -73,7 +73,7 @@ export class Scene {
   /** @param {Link[]} links */
   setLinks(links) {
     this.version += 1;
-    this.links = links.sort((one, other) => one.size - other.size);
+    this.links = links.sort((one, other) => one.strength - other.strength);
     /** @type {Link[][]} */
     this.around = this.places.map(() => []);
     for (const link of this.links) {
@@ -84,7 +84,9 @@ export class Scene {
 
   /** Links that are strong enough to be drawn. */
   get drawn() {
-    return this.smallest > 0 ? this.links.filter((link) => link.size >= this.smallest) : this.links;
+    return this.smallest > 0
+      ? this.links.filter((link) => link.strength >= this.smallest)
+      : this.links;
   }
 
   /**
@@ -94,7 +96,8 @@ export class Scene {
    */
   neighbours(node) {
     const beside = new Set([node]);
-    for (const link of this.around?.[node] ?? []) beside.add(link.a).add(link.b);
+    for (const link of this.around?.[node] ?? [])
+      beside.add(link.a).add(link.b);
     return beside;
   }
 
@@ -129,7 +132,7 @@ export function linksOf(edges) {
       else
         links.set(key, {
           ...ends(edge),
-          size: 0,
+          strength: 0,
           sign: "",
           directed: false,
           varies: true,
@@ -141,7 +144,7 @@ export function linksOf(edges) {
     }
     links.set(key, {
       ...ends(edge),
-      size: edge.size,
+      strength: edge.strength,
       sign: edge.sign,
       directed: edge.directed === true,
       varies: known?.varies ?? false,

@@ -168,15 +168,14 @@ export class TableView {
     if (column.type === "number") {
       const write = this.formats[this.table.columns.indexOf(column)];
       const text = write(/** @type {number | null} */ (cell));
-      if (column.name !== "weight" && column.name !== "probability") {
+      if (column.name !== "strength" && column.name !== "probability") {
         return element("td", { class: "number" }, text);
       }
-      const most = column.name === "weight" ? this.content.graph.heaviest : 1;
       return element(
         "td",
         { class: "number with-bar" },
         text,
-        meter(Number(cell) / most, this.look(column, at)),
+        meter(Number(cell), this.look(column, at)),
       );
     }
     const text = plainCell(cell).replace(/^-$/, "−");
@@ -192,7 +191,7 @@ export class TableView {
    * @param {number} at
    */
   look(column, at) {
-    if (column.name !== "weight") return "bar";
+    if (column.name !== "strength") return "bar";
     const sign = this.table.columns.find((each) => each.name === "sign")?.cells[at];
     return sign === "+" ? "positive" : sign === "-" ? "negative" : "unsigned";
   }

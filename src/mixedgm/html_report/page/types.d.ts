@@ -28,9 +28,8 @@ export interface Kind {
 export interface Edge {
   a: number;
   b: number;
-  weight: number;
-  /** The strength that is drawn, from 0 to 1. */
-  size: number;
+  /** From 0 to 1: what is drawn. */
+  strength: number;
   /** How far its line bends aside, as a share of its length. */
   bend?: number;
   sign: Sign;
@@ -40,6 +39,7 @@ export interface Edge {
   ridge?: boolean;
   probability?: number;
   frequency?: number;
+  says?: string;
 }
 
 /** `mixedgm.views.scale.Scale`: what decides widths (in points) and opacities of lines. */
@@ -59,7 +59,6 @@ export interface Graph {
   kinds: Kind[];
   edges: Edge[];
   scale: ScaleLook & { keys: number[] };
-  heaviest: number;
   refitted: boolean;
 }
 
@@ -182,7 +181,7 @@ export interface Link {
   a: number;
   b: number;
   /** From 0 to 1; 0 where the columns are only related at some values of a moderator. */
-  size: number;
+  strength: number;
   sign: Sign;
   directed: boolean;
   varies: boolean;

@@ -1,6 +1,6 @@
 // Edges and columns in words.
 
-import { countText, numberText, percentText, sizeText, weightText } from "./numbers.js";
+import { countText, numberText, percentText, strengthText, strengthText } from "./numbers.js";
 
 /** @typedef {import("./types").Column} Column */
 /** @typedef {import("./types").Content} Content */
@@ -24,25 +24,26 @@ export function edgeSentence(content, edge) {
   const [a, b] = [edge.a, edge.b].map((at) => content.graph.nodes[at].name);
   if (edge.moderator !== undefined) {
     const by = content.graph.nodes[edge.moderator].name;
-    return `How ${a} and ${b} are related varies with ${by} (weight ${weightText(edge.weight)}).`;
+    return `How ${a} and ${b} are related varies with ${by} (strength ${strengthText(edge.strength)}).`;
   }
   const related = edge.directed ? `${a} predicts ${b}` : `${a} and ${b} are directly related`;
   const sign =
     edge.sign === ""
       ? "; the relation has no single sign"
       : `; the relation is ${SIGNS[edge.sign]}`;
-  return `${related}, given all other columns${sign} (weight ${weightText(edge.weight)}).`;
+  const says = edge.says === undefined ? "" : ` In the data's units: ${edge.says}.`;
+  return `${related}, given all other columns${sign} (strength ${strengthText(edge.strength)}).${says}`;
 }
 
 /**
  * A short form for the pointer.
  * @param {Content} content
- * @param {{a: number, b: number, size: number, sign: Sign, directed?: boolean, varies?: boolean}} link
+ * @param {{a: number, b: number, strength: number, sign: Sign, directed?: boolean, varies?: boolean}} link
  */
 export function linkHint(content, link) {
   const [a, b] = [link.a, link.b].map((at) => content.graph.nodes[at].name);
   const parts = [`${a} ${link.directed ? "→" : "–"} ${b}`];
-  if (link.size > 0) parts.push(`${SIGNS[link.sign]}, strength ${sizeText(link.size)}`);
+  if (link.strength > 0) parts.push(`${SIGNS[link.sign]}, strength ${strengthText(link.strength)}`);
   if (link.varies) parts.push("varies with a moderator");
   return parts.join("\n");
 }

@@ -1,0 +1,361 @@
+"""Parameters and rows -> the strength of every edge: how much its columns say about each other.
+
+The strength of an edge is sqrt(1 - exp(-2 I)), with the mutual information I of its two columns
+given all others, in nats, as a mean over rows (`mixedgm.model.pair_conditionals`).  For two numbers
+it is the absolute partial correlation.  Estimates have too much information: d / 2n on average,
+where an edge has d parameters and n rows determine them.  So unshrunken ones are corrected by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mixedgm.model.density import predictors
+from mixedgm.model.layout import Floats, Ints
+from mixedgm.model.pair_conditionals import End, information, of_numbers
+from mixedgm.model.params import Params
+from mixedgm.table.encode import Design
+from mixedgm.table.parted import PartedDesign
+
+MOST_ROWS = 2_000
+"""Rows over which the information is a mean: at most so many, evenly spread."""
+_LEAST_ROWS = 200
+_MOST_NUMBERS = 8e6
+"""Design columns times rows: 64 MB."""
+_MOST_CELLS = 2e6
+"""Numbers that stand in memory for one pair."""
+_MOST_FOLLOWING = 400
+"""Parameters that follow when the edge of a covariate is taken away."""
+
+
+def strength(nats: Floats, excess: Floats | float = 0.0) -> Floats:
+    """Strengths from information, less what estimates have in excess.
+
+    Examples
+    --------
+    >>> strength(np.array([0.0, 0.1, np.inf])).round(3)
+    array([0.   , 0.426, 1.   ])
+    """
+    left = np.maximum(np.asarray(nats) - excess, 0.0)
+    return np.asarray(np.sqrt(-np.expm1(-2.0 * left)))
+
+
+@dataclass(frozen=True, eq=False)
+class RestRows:
+    """Rows whose pairs of columns are looked at, the other columns given."""
+
+    numbers: Floats
+    codes: NDArray[np.integer]
+    weights: Floats | None = None
+
+    @classmethod
+    def of(cls, design: Design | PartedDesign, most: int = MOST_ROWS) -> RestRows:
+        """Evenly spread rows of a table."""
+        d = max(design.schema.spans.n_columns, 1)
+        most = int(min(most, max(_MOST_NUMBERS / d, _LEAST_ROWS)))
+        some = np.arange(0, design.n_rows, -(-design.n_rows // most))
+        if isinstance(design, PartedDesign):
+            parts = [
+                (part.numbers, part.codes, part.weights)
+                for part in design.take(some).parts.map(_itself)
+            ]
+            numbers, codes = (np.concatenate([part[k] for part in parts]) for k in (0, 1))
+            own = [part[2] for part in parts if part[2] is not None]
+            return cls(numbers, codes, np.concatenate(own) if own else None)
+        weights = None if design.weights is None else design.weights[some]
+        return cls(design.numbers[some], design.codes[some], weights)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.codes)
+
+    def some(self, most: int) -> RestRows:
+        """At most so many of them, evenly spread."""
+        at = slice(None, None, -(-self.n_rows // most))
+        weights = None if self.weights is None else self.weights[at]
+        return RestRows(self.numbers[at], self.codes[at], weights)
+
+    def without(self, numbers: Sequence[int], codes: Sequence[int]) -> RestRows:
+        """The same rows without some columns of numbers and of codes."""
+        left = np.delete(self.numbers, numbers, axis=1), np.delete(self.codes, codes, axis=1)
+        return RestRows(*left, self.weights)
+
+    def mean(self, values: Floats) -> Floats:
+        """Mean over rows."""
+        return np.asarray(np.average(values, axis=0, weights=self.weights))
+
+
+def _itself(part: Design) -> Design:
+    return part
+
+
+@dataclass(frozen=True, eq=False)
+class ConditionalInformation:
+    """Information of pairs of columns under a model, as means over rows.
+
+    Parameters
+    ----------
+    params : Params
+        In the data's own units.
+    rows : RestRows or None
+        Rows of the same columns.  Without them, all but pairs of two numbers are NaN.
+    covariates : tuple of int
+        Nodes that are given and have no distribution of their own.
+    """
+
+    params: Params
+    rows: RestRows | None
+    covariates: tuple[int, ...] = ()
+
+    def of(self, u: Ints, v: Ints, coef: Floats) -> Floats:
+        """(pairs,) information of pairs of nodes with these coefficients (d, d), in nats.
+
+        Other coefficients of a pair, which the model may have, take no part.
+        """
+        nodes = self.params.nodes
+        out = np.zeros(len(u))
+        plain = nodes.gaussian_nodes.copy()
+        plain[list(self.covariates)] = False
+        numbers = plain[u] & plain[v]
+        if self.params.moderation is not None:
+            numbers &= False
+        a, b = u[numbers], v[numbers]
+        start, diagonal = nodes.column_start, self.params.diagonal
+        out[numbers] = of_numbers(coef[start[a], start[b]] ** 2 / (diagonal[a] * diagonal[b]))
+        for at in np.flatnonzero(~numbers).tolist():
+            out[at] = self._of_pair(int(u[at]), int(v[at]), coef)
+        return out
+
+    def _of_pair(self, u: int, v: int, coef: Floats) -> float:
+        if self.rows is None:
+            return np.nan
+        columns = self.params.nodes.columns_of
+        return self.of_block(u, v, coef[columns(u), columns(v)])
+
+    def of_block(self, u: int, v: int, block: Floats) -> float:
+        """Information of one pair of nodes with these parameters (width of u, width of v)."""
+        if u in self.covariates or v in self.covariates:
+            return (
+                self._of_covariate(u, v, block)
+                if u in self.covariates
+                else (self._of_covariate(v, u, block.T))
+            )
+        ends, theta = (self._ends[u], self._ends[v]), block + self._deviations(u, v)
+        rest = self._rest(u, v), self._rest(v, u)
+        out = np.empty(self._some.n_rows)
+        for some in self._runs(ends, theta.ndim == 3):
+            here = theta[some] if theta.ndim == 3 else theta
+            out[some] = information(*ends, rest[0][some], rest[1][some], here)
+        return float(self._some.mean(out))
+
+    def _runs(self, ends: tuple[End, End], varies: bool) -> Iterator[slice]:
+        """Rows a few at a time, so that few numbers stand in memory."""
+        n, sizes = self._some.n_rows, [len(end.logits) for end in ends]
+        per_row = sizes[0] * sizes[1] * (max(sizes) if varies else 1)
+        step = max(1, int(_MOST_CELLS / per_row))
+        return (slice(first, first + step) for first in range(0, n, step))
+
+    def cells(self, u: int, v: int, block: Floats) -> tuple[Floats, Floats]:
+        """(values of u, values of v) expected shares of all combinations, and without the edge.
+
+        Both columns have values without real numbers; values that cannot occur have share 0.
+        Without the edge, each column keeps the distribution that it has in every row.
+        """
+        ends = self._ends[u], self._ends[v]
+        logits = [
+            end.logits + self._rest(*at) @ end.statistics.T
+            for end, at in zip(ends, ((u, v), (v, u)), strict=True)
+        ]
+        terms = ends[0].statistics @ block @ ends[1].statistics.T
+        both = logits[0][:, :, None] + logits[1][:, None, :] + terms
+        share = np.exp(both - both.max(axis=(1, 2), keepdims=True))
+        share /= share.sum(axis=(1, 2), keepdims=True)
+        apart = share.sum(axis=2)[:, :, None] * share.sum(axis=1)[:, None, :]
+        at = np.ix_(self._possible(u), self._possible(v))
+        out = np.zeros((2, *(self.params.nodes.n_values[node] for node in (u, v))))
+        for kept, values in zip(out, (share, apart), strict=True):
+            kept[at] = self._some.mean(values)
+        return out[0], out[1]
+
+    def _possible(self, node: int) -> Ints:
+        """Values of a node that can occur."""
+        nodes = self.params.nodes
+        return np.flatnonzero(self.params.levels_possible[nodes.levels_of(nodes.place(node))])
+
+    def curvature(self, u: int, v: int) -> Floats:
+        """(parameters, parameters) second derivatives of the information of a pair at zero.
+
+        The mean over rows of the covariances of both ends, multiplied.
+        """
+        first, second = self._spread(u), self._spread(v)
+        weighted = first * self._weights[:, None, None]
+        both = np.einsum("nab,ncd->acbd", weighted, second, optimize=True)
+        size = first.shape[1] * second.shape[1]
+        return np.asarray(both.reshape(size, size))
+
+    # -- covariates --------------------------------------------------------------------------------
+
+    def _of_covariate(self, u: int, v: int, theta: Floats) -> float:
+        """Likelihood ratio, per row, of v with its edge to the covariate u and without.
+
+        Without it, what else predicts v follows by one step.
+        """
+        end, full = self._ends[v], self._linear[:, self.params.nodes.columns_of(v)]
+        gone = self._said(u, v, theta)
+        others = self._following(u, v)
+        if end.is_real and len(end.logits) == 1:  # a number: a regression, variance included
+            weight = np.sqrt(self._weights)[:, None]
+            fitted = np.linalg.lstsq(weight * others, weight * gone, rcond=None)[0]
+            left = self._some.mean((gone - others @ fitted)[:, 0] ** 2)
+            return float(0.5 * np.log1p(left / end.precision))
+        mean, covariance = end.moments(full)
+        n, width = gone.shape
+        size = others.shape[1] * width
+        weighted = np.einsum("nwx,n->nwx", covariance, self._weights)
+        hessian = np.einsum("nr,nwx,ns->rwsx", others, weighted, others, optimize=True)
+        pull = np.einsum("nr,nwx,nx->rw", others, weighted, gone, optimize=True).ravel()
+        hessian = hessian.reshape(size, size)
+        hessian += 1e-9 * np.trace(hessian) / size * np.eye(size)
+        follow = np.linalg.solve(hessian, pull).reshape(-1, width)
+        change = others @ follow - gone
+        more = end.log_normaliser(full + change) - end.log_normaliser(full)
+        return float(self._some.mean(more - (change * mean).sum(axis=1)))
+
+    def _following(self, u: int, v: int) -> Floats:
+        """(n, 1 + columns) what else predicts node v, and a constant."""
+        nodes, parts = self.params.nodes, [np.ones((self._some.n_rows, 1))]
+        room = _MOST_FOLLOWING // max(int(nodes.width[v]), 1)
+        says = self.params.coef[:, nodes.columns_of(v)].any(axis=1)
+        for node in np.unique(nodes.column_node[says]).tolist():
+            if node not in (u, v) and room >= nodes.width[node]:
+                room -= int(nodes.width[node])
+                parts.append(self._seen(node))
+        return np.hstack(parts)
+
+    # -- deviations --------------------------------------------------------------------------------
+
+    def of_deviation(self, which: int, u: int, v: int, blocks: Floats) -> float:
+        """Information that rows have about how an edge varies with a moderator, in nats.
+
+        `blocks` (columns of the moderator, width of u, width of v) are its deviations D.  To second
+        order in these it is half the mean over rows of tr(D S_v D' S_u), with the covariances S of
+        both ends: for two numbers, half the variance of their partial correlation.
+        """
+        if self.rows is None:
+            return np.nan
+        change = np.tensordot(self._features(which), blocks, 1)
+        first = np.einsum("nab,nbc,ndc->nad", change, self._spread(v), change)
+        return float(0.5 * self._some.mean(np.einsum("nad,nda->n", first, self._spread(u))))
+
+    def _spread(self, node: int) -> Floats:
+        """(n, width, width) covariance of what others see of a node; of a covariate, its square."""
+        if node not in self.covariates:
+            return self._ends[node].moments(self._linear[:, self.params.nodes.columns_of(node)])[1]
+        assert self.params.moderation is not None
+        middle = self.params.moderation.middle[self.params.nodes.columns_of(node)]
+        away = self._seen(node) - middle
+        return np.asarray(away[:, :, None] * away[:, None, :])
+
+    def _features(self, which: int) -> Floats:
+        """(n, columns) of a moderator: numbers less their means, or indicators of levels."""
+        moderation = self.params.moderation
+        assert moderation is not None
+        node = moderation.nodes[which]
+        if not self.params.nodes.numeric_nodes[node]:
+            return self._seen(node)
+        return self._seen(node) - moderation.middle[self.params.nodes.columns_of(node)]
+
+    def _deviations(self, u: int, v: int) -> Floats | float:
+        """(n, width of u, width of v) by how much the parameters of a pair differ in every row."""
+        moderation = self.params.moderation
+        if moderation is None:
+            return 0.0
+        columns = self.params.nodes.columns_of
+        out: Floats | float = 0.0
+        for which, deviation in enumerate(moderation.deviations):
+            block = deviation[:, columns(u), columns(v)]
+            if self.params.nodewise:
+                other = deviation[:, columns(v), columns(u)].swapaxes(1, 2)
+                block = 0.5 * (block + other)
+            if block.any():
+                out = out + np.tensordot(self._features(which), block, 1)
+        return out
+
+    # -- rows --------------------------------------------------------------------------------------
+
+    def _rest(self, v: int, u: int) -> Floats:
+        """(n, width of v) what the rest of every row predicts of node v without node u."""
+        columns = self.params.nodes.columns_of
+        said = self.params.coef[columns(u), columns(v)]
+        moderation = self.params.moderation
+        if moderation is not None:
+            for which, deviation in enumerate(moderation.deviations):
+                block = deviation[:, columns(u), columns(v)]
+                if block.any():
+                    said = said + np.tensordot(self._features(which), block, 1)
+        linear = self._linear[:, columns(v)]
+        return linear - self._said(u, v, said) if said.any() else linear
+
+    def _said(self, u: int, v: int, theta: Floats) -> Floats:
+        """(n, width of v) what node u says to node v with these parameters."""
+        if theta.ndim == 3:
+            return np.asarray(np.einsum("nu,nuv->nv", self._seen(u), theta))
+        if self.params.nodes.numeric_nodes[u]:
+            return np.asarray(self._seen(u) @ theta)
+        return np.asarray(theta[self._some.codes[:, self.params.nodes.place(u)]])
+
+    def _seen(self, node: int) -> Floats:
+        """(n, width) what others see of a node."""
+        nodes = self.params.nodes
+        if nodes.numeric_nodes[node]:
+            return self._numbers[:, nodes.columns_of(node)]
+        return np.asarray(np.eye(int(nodes.width[node]))[self._some.codes[:, nodes.place(node)]])
+
+    @property
+    def _some(self) -> RestRows:
+        assert self.rows is not None
+        return self.rows
+
+    @cached_property
+    def _numbers(self) -> Floats:
+        return self.params.nodes.numbers(self._some.numbers, self._some.codes)
+
+    @cached_property
+    def _linear(self) -> Floats:
+        """(n, d) what the rest of every row predicts of all design columns."""
+        return predictors(self.params, self._some.numbers, self._some.codes)
+
+    @cached_property
+    def _weights(self) -> Floats:
+        """(n,) of the rows, adding up to 1."""
+        given = self._some.weights
+        weights = np.ones(self._some.n_rows) if given is None else given
+        return np.asarray(weights / weights.sum())
+
+    @cached_property
+    def _ends(self) -> _Ends:
+        return _Ends(self.params)
+
+
+class _Ends(dict[int, End]):
+    """All nodes of a model as ends of pairs, made when they are asked for."""
+
+    def __init__(self, params: Params) -> None:
+        self.params = params
+
+    def __missing__(self, node: int) -> End:
+        self[node] = End.of(self.params, node)
+        return self[node]
+
+
+def freedom(params: Params, u: Ints, v: Ints) -> Ints:
+    """(pairs,) parameters of the edges of pairs of nodes, over levels that can occur."""
+    observed = params.levels_possible
+    each = params.nodes.kept(observed).freedom if len(observed) else params.nodes.freedom
+    return np.asarray(each[u] * each[v])

@@ -1,0 +1,81 @@
+"""What edges say in words: the numbers in the sentences, against regressions and counts."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import mixedgm as mg
+from tests.support.patients import patients
+
+
+def numbers(text):
+    return [float(part) for part in re.findall(r"[-+]?\d+\.?\d*(?:e[-+]?\d+)?", text)]
+
+
+def test_two_numbers_move_as_in_a_regression():
+    rng = np.random.default_rng(0)
+    x, z = rng.normal(size=(2, 2_000))
+    table = pd.DataFrame({"x": 10.0 * x, "y": 0.5 * x + 0.3 * z + rng.normal(size=2_000), "z": z})
+    model = mg.MixedGraphicalModel(lam=0.0).fit(table)
+    columns = np.column_stack([np.ones(2_000), table["y"], table["z"]])
+    slope = np.linalg.lstsq(columns, table["x"], rcond=None)[0][1]
+    said = model.describe("x", "y")
+    assert said.startswith("x is ")
+    assert "higher per standard deviation of y" in said
+    assert numbers(said) == pytest.approx([slope * table["y"].std(), slope], rel=0.02)
+
+
+def test_a_number_and_a_category_name_the_extreme_levels_with_enough_rows():
+    rng = np.random.default_rng(1)
+    n = 3_000
+    group = rng.choice(["a", "b", "c", "rare"], n, p=[0.5, 0.3, 0.198, 0.002])
+    shift = pd.Series(group).map({"a": 0.0, "b": 1.0, "c": 2.0, "rare": 9.0}).to_numpy()
+    table = pd.DataFrame({"x": shift + rng.normal(size=n), "group": group})
+    assert (table["group"] == "rare").sum() < 10
+    model = mg.MixedGraphicalModel(lam=0.01, refit=True).fit(table)
+    said = model.describe("group", "x")
+    assert "highest for c" in said
+    assert "lowest for a" in said
+    assert "rare" not in said
+    spread = np.std(shift[group != "rare"])
+    assert numbers(said)[0] == pytest.approx(spread, rel=0.1)
+
+
+def test_cells_of_categories_are_compared_with_unrelated_columns():
+    rng = np.random.default_rng(2)
+    share = np.array([[0.25, 0.05], [0.05, 0.25], [0.2, 0.2]])
+    u, v = np.divmod(rng.choice(6, 5_000, p=share.ravel()), 2)
+    table = pd.DataFrame({"u": np.array(["i", "j", "k"])[u], "v": np.array(["s", "t"])[v]})
+    model = mg.MixedGraphicalModel(lam=0.0).fit(table)
+    said = model.describe("u", "v")
+    counts = pd.crosstab(table["u"], table["v"]).to_numpy()
+    ratio = counts * 5_000 / np.outer(counts.sum(axis=1), counts.sum(axis=0))
+    most, least = np.unravel_index(ratio.argmax(), (3, 2)), np.unravel_index(ratio.argmin(), (3, 2))
+    found = re.findall(r"(\w) with (\w) ([\d.]+) times as often, ([\d,]+) rows", said)
+    for (i, j, times, rows), at in zip(found, (most, least), strict=True):
+        assert (i, j) == ("ijk"[at[0]], "st"[at[1]])
+        assert float(times) == pytest.approx(ratio[at], rel=0.02)
+        assert int(rows.replace(",", "")) == pytest.approx(counts[at], abs=2)
+
+
+def test_every_pair_of_kinds_has_a_sentence(tmp_path):
+    table = patients(300, seed=1)
+    types = {"pain": "ordinal", "grade": "ordinal", "debt": "hurdle"}
+    types |= {"visits": "count", "falls": "count"}
+    model = mg.MixedGraphicalModel(types=types, lam=0.0).fit(table)
+    said = model.edges(say=True)["says"]
+    assert len(said) == len(model.edges_) > 20
+    assert said.str.len().between(10, 400).all()
+    assert not said.str.contains("nan|inf", regex=True).any()
+    assert "says" not in model.edges().columns
+
+
+def test_no_edge_and_wrong_questions():
+    model = mg.from_params({"x": "continuous", "y": "continuous"}, {})
+    assert model.describe("x", "y") == "no edge: x and y are independent given all other columns"
+    with pytest.raises(mg.ParameterError, match="two different columns"):
+        model.describe("x", "x")
+    with pytest.raises(mg.ParameterError, match="no column"):
+        model.describe("x", "w")
