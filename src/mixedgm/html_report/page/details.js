@@ -1,12 +1,6 @@
 // What a click opens: an edge and what it consists of, or a column and its neighbours.
 
-import {
-  effectChart,
-  histogramChart,
-  meter,
-  observedList,
-  parameterTable,
-} from "./charts.js";
+import { effectChart, histogramChart, meter, observedList, parameterTable } from "./charts.js";
 import { button, element, named } from "./dom.js";
 import { countText, numberText, percentText, strengthText } from "./numbers.js";
 import {
@@ -50,9 +44,7 @@ export class Details {
   /** @returns {(Node | null)[]} */
   nothing() {
     const { nodes, edges } = this.content.graph;
-    const strong = edges
-      .filter((edge) => edge.moderator === undefined)
-      .slice(0, 8);
+    const strong = edges.filter((edge) => edge.moderator === undefined).slice(0, 8);
     return [
       element("h3", {}, "What is related to what"),
       element(
@@ -79,21 +71,12 @@ export class Details {
   edgeList(edges, from) {
     const { nodes } = this.content.graph;
     const items = edges.map((edge) => {
-      const look =
-        edge.sign === "+"
-          ? "positive"
-          : edge.sign === "-"
-            ? "negative"
-            : "unsigned";
+      const look = edge.sign === "+" ? "positive" : edge.sign === "-" ? "negative" : "unsigned";
       const open = element("button", { type: "button", class: "edge-button" });
-      const ends =
-        from < 0 ? [edge.a, edge.b] : [edge.a === from ? edge.b : edge.a];
+      const ends = from < 0 ? [edge.a, edge.b] : [edge.a === from ? edge.b : edge.a];
       const label = element("span", { class: "ends" });
       ends.forEach((at, k) =>
-        label.append(
-          ...(k > 0 ? [edge.directed ? " → " : " – "] : []),
-          named(nodes[at].name),
-        ),
+        label.append(...(k > 0 ? [edge.directed ? " → " : " – "] : []), named(nodes[at].name)),
       );
       open.append(
         label,
@@ -105,9 +88,7 @@ export class Details {
         ),
         element("span", { class: "hidden-text" }, `, ${signWord(edge.sign)}`),
       );
-      open.addEventListener("click", () =>
-        this.choose({ a: edge.a, b: edge.b }),
-      );
+      open.addEventListener("click", () => this.choose({ a: edge.a, b: edge.b }));
       return element("li", {}, open);
     });
     return element("ul", { class: "edge-list" }, ...items);
@@ -121,8 +102,7 @@ export class Details {
     const column = this.content.graph.nodes[at];
     const all = this.content.graph.edges;
     const own = all.filter(
-      (edge) =>
-        edge.moderator === undefined && (edge.a === at || edge.b === at),
+      (edge) => edge.moderator === undefined && (edge.a === at || edge.b === at),
     );
     const varied = all.filter((edge) => edge.moderator === at);
     const chart = this.content.columnDetails[at].histogram;
@@ -147,14 +127,8 @@ export class Details {
    */
   pair(a, b) {
     const { nodes, edges } = this.content.graph;
-    const places = edges
-      .map((_, at) => at)
-      .filter((at) => isPair(edges[at], a, b));
-    const title = this.heading(
-      named(nodes[a].name),
-      " – ",
-      named(nodes[b].name),
-    );
+    const places = edges.map((_, at) => at).filter((at) => isPair(edges[at], a, b));
+    const title = this.heading(named(nodes[a].name), " – ", named(nodes[b].name));
     const ends = element(
       "p",
       { class: "fine" },
@@ -192,8 +166,7 @@ export class Details {
     const edge = this.content.graph.edges[at];
     const details = this.content.edgeDetails[at];
     const facts = [];
-    if (edge.partial !== undefined)
-      facts.push(`Partial correlation ${numberText(edge.partial)}.`);
+    if (edge.partial !== undefined) facts.push(`Partial correlation ${numberText(edge.partial)}.`);
     if (edge.probability !== undefined) {
       facts.push(
         `Probability of an edge, by the tests that chose the graph: ${percentText(edge.probability)}.`,
@@ -203,16 +176,12 @@ export class Details {
       facts.push(`Found in ${percentText(edge.frequency)} of the subsamples.`);
     }
     if (edge.ridge) {
-      facts.push(
-        "The data do not determine the size of its parameters; a small ridge was added.",
-      );
+      facts.push("The data do not determine the size of its parameters; a small ridge was added.");
     }
     /** @type {(Node | null)[]} */
     const parts = [
       element("p", {}, edgeSentence(this.content, edge)),
-      facts.length > 0
-        ? element("p", { class: "fine" }, facts.join(" "))
-        : null,
+      facts.length > 0 ? element("p", { class: "fine" }, facts.join(" ")) : null,
     ];
     if (details === null) {
       const text =
@@ -231,16 +200,9 @@ export class Details {
       );
     }
     const parameters = details.parameters;
-    const single =
-      parameters.rows.length === 1 && parameters.columns.length === 1;
+    const single = parameters.rows.length === 1 && parameters.columns.length === 1;
     parts.push(
-      element(
-        "h4",
-        {},
-        edge.moderator === undefined
-          ? "Parameters"
-          : "How the parameters deviate",
-      ),
+      element("h4", {}, edge.moderator === undefined ? "Parameters" : "How the parameters deviate"),
       parameterTable(parameters),
       element("p", { class: "fine" }, parameterNote(single, parameters.hidden)),
     );
@@ -255,9 +217,7 @@ export class Details {
    */
   evidence(a, b) {
     return (this.content.tables ?? [])
-      .filter((table) =>
-        ["tests", "intervals", "selection", "differences"].includes(table.key),
-      )
+      .filter((table) => ["tests", "intervals", "selection", "differences"].includes(table.key))
       .flatMap((table) => this.rowsAbout(table, a, b));
   }
 
@@ -282,11 +242,7 @@ export class Details {
       element(
         "tr",
         {},
-        element(
-          "th",
-          { scope: "row", title: column.meaning || undefined },
-          column.label,
-        ),
+        element("th", { scope: "row", title: column.meaning || undefined }, column.label),
         ...rows.map((at) => {
           const cell = column.cells[at];
           return element(
@@ -297,11 +253,7 @@ export class Details {
         }),
       ),
     );
-    const grid = element(
-      "table",
-      { class: "grid" },
-      element("tbody", {}, ...body),
-    );
+    const grid = element("table", { class: "grid" }, element("tbody", {}, ...body));
     return [
       element("h4", {}, table.title),
       element(
@@ -337,9 +289,7 @@ export class Details {
  * @param {number} strength
  */
 function listed(strength) {
-  return strength >= 0.095 && strength < 100
-    ? strength.toFixed(2)
-    : strengthText(strength);
+  return strength >= 0.095 && strength < 100 ? strength.toFixed(2) : strengthText(strength);
 }
 
 /**
@@ -374,7 +324,5 @@ function isPair(edge, a, b) {
  * @param {number} b
  */
 function isRowAbout(about, a, b) {
-  return (
-    (about[0] === a && about[1] === b) || (about[0] === b && about[1] === a)
-  );
+  return (about[0] === a && about[1] === b) || (about[0] === b && about[1] === a);
 }

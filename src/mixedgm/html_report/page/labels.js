@@ -23,11 +23,8 @@ const TURNS = 16;
 /** Directions in which a name can stand from its node, and what each costs: below is best. */
 const SIDES = Array.from({ length: TURNS }, (_, at) => {
   const turn = (2 * Math.PI * at) / TURNS;
-  const [x, y] = [Math.cos(turn), Math.sin(turn)].map(
-    (value) => Math.round(value * 1e9) / 1e9,
-  );
-  const cost =
-    y === 1 ? 0 : y === -1 ? 0.1 : x === 1 ? 0.15 : x === -1 ? 0.2 : 0.3;
+  const [x, y] = [Math.cos(turn), Math.sin(turn)].map((value) => Math.round(value * 1e9) / 1e9);
+  const cost = y === 1 ? 0 : y === -1 ? 0.1 : x === 1 ? 0.15 : x === -1 ? 0.2 : 0.3;
   return { x, y, cost };
 });
 
@@ -47,13 +44,7 @@ const sides = { key: "", chosen: [] };
  * @param {Set<number> | null} bright
  * @returns {Label[]}
  */
-export function placeLabels(
-  context,
-  { scene, camera, size },
-  points,
-  room,
-  bright,
-) {
+export function placeLabels(context, { scene, camera, size }, points, room, bright) {
   const texts = scene.texts;
   if (room.inside) {
     return points.map(({ x, y }, node) => ({
@@ -79,8 +70,7 @@ export function placeLabels(
     const { side, clear } = sides.chosen[node];
     const box = boxAt(side, point, wide[node], room);
     const needed = isNeeded(scene, node) || bright?.has(node) === true;
-    if (!needed && (!clear || taken.some((other) => overlaps(box, other))))
-      continue;
+    if (!needed && (!clear || taken.some((other) => overlaps(box, other)))) continue;
     taken.push(box);
     const [x, y] = [(box.left + box.right) / 2, (box.top + box.bottom) / 2];
     labels.push({ node, text: texts[node], x, y });
@@ -95,10 +85,7 @@ export function placeLabels(
 function isNeeded(scene, at) {
   if (scene.cursor === at || scene.found.has(at)) return true;
   const focus = scene.focus;
-  return (
-    focus !== null &&
-    ("node" in focus ? focus.node === at : focus.a === at || focus.b === at)
-  );
+  return focus !== null && ("node" in focus ? focus.node === at : focus.a === at || focus.b === at);
 }
 
 /**
@@ -161,9 +148,7 @@ function boxAt(side, point, width, room) {
  * @param {Room} room
  */
 function chooseSides(scene, camera, size, points, wide, room) {
-  const places = scene.places
-    .map((p) => `${p.x.toFixed(2)},${p.y.toFixed(2)}`)
-    .join(";");
+  const places = scene.places.map((p) => `${p.x.toFixed(2)},${p.y.toFixed(2)}`).join(";");
   const key = `${camera.scale.toFixed(1)}|${scene.version}|${places}`;
   if (sides.key === key) return;
   sides.key = key;
@@ -174,16 +159,10 @@ function chooseSides(scene, camera, size, points, wide, room) {
     x: points.reduce((sum, point) => sum + point.x, 0) / points.length,
     y: points.reduce((sum, point) => sum + point.y, 0) / points.length,
   };
-  const far = Math.max(
-    ...points.map((p) => Math.hypot(p.x - middle.x, p.y - middle.y)),
-    1,
-  );
+  const far = Math.max(...points.map((p) => Math.hypot(p.x - middle.x, p.y - middle.y)), 1);
   const order = points
     .map((_, at) => at)
-    .sort(
-      (a, b) =>
-        (scene.around?.[b].length ?? 0) - (scene.around?.[a].length ?? 0),
-    );
+    .sort((a, b) => (scene.around?.[b].length ?? 0) - (scene.around?.[a].length ?? 0));
   const whole = camera.zoom <= 1;
   const own = GAP + FARTHER + room.radius * 1.1;
   for (const at of order) {
@@ -196,8 +175,7 @@ function chooseSides(scene, camera, size, points, wide, room) {
       points.forEach((other, node) => {
         if (node !== at && distanceToBox(other, box) < own) wrong += 2;
       });
-      const outward =
-        (side.x * (point.x - middle.x) + side.y * (point.y - middle.y)) / far;
+      const outward = (side.x * (point.x - middle.x) + side.y * (point.y - middle.y)) / far;
       let cost = 100 * wrong + side.cost - 0.4 * outward;
       if (cost >= least) return;
       for (const link of lines) {
@@ -216,12 +194,7 @@ function chooseSides(scene, camera, size, points, wide, room) {
  * @param {{width: number, height: number}} size
  */
 function isInside(box, size) {
-  return (
-    box.left > 2 &&
-    box.right < size.width - 2 &&
-    box.top > 2 &&
-    box.bottom < size.height - 2
-  );
+  return box.left > 2 && box.right < size.width - 2 && box.top > 2 && box.bottom < size.height - 2;
 }
 
 /**

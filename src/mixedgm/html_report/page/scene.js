@@ -96,8 +96,7 @@ export class Scene {
    */
   neighbours(node) {
     const beside = new Set([node]);
-    for (const link of this.around?.[node] ?? [])
-      beside.add(link.a).add(link.b);
+    for (const link of this.around?.[node] ?? []) beside.add(link.a).add(link.b);
     return beside;
   }
 
