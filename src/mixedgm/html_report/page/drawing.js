@@ -155,7 +155,7 @@ export function clear(context, size) {
 function standsOut(scene) {
   const focus = scene.focus;
   if (focus === null) {
-    return scene.found.strength > 0
+    return scene.found.size > 0
       ? {
           nodes: scene.found,
           links: (link) => scene.found.has(link.a) || scene.found.has(link.b),

@@ -201,7 +201,7 @@ export function linksAt(path, step, graph) {
       links.set(key, {
         a,
         b,
-        size,
+        strength: size,
         sign,
         directed,
         varies: known?.varies ?? false,

@@ -1,6 +1,6 @@
 // Edges and columns in words.
 
-import { countText, numberText, percentText, strengthText, strengthText } from "./numbers.js";
+import { countText, numberText, percentText, strengthText } from "./numbers.js";
 
 /** @typedef {import("./types").Column} Column */
 /** @typedef {import("./types").Content} Content */
