@@ -43,12 +43,13 @@ def by_hand(
         cat_interaction=np.zeros((5, 5)),
         cat_bias=np.array([0.1, -0.1, 0.0, 0.3, -np.inf]),
     )
-    return with_norms(FittedModel(schema, params, np.array([2.0, 0.5, 0.7, 0.8]), REPORT, library))
+    model = FittedModel(schema, params, np.array([2.0, 0.5, 0.7, 0.8]), REPORT, library)
+    return replace(model, known_strengths=model.pair_norms)  # round numbers, none above 1
 
 
-def with_norms(model: FittedModel) -> FittedModel:
-    """The model with the norms of its edges in place of their strengths: round numbers."""
-    return replace(model, known_strengths=model.pair_norms)
+def with_strengths(model: FittedModel) -> FittedModel:
+    """The model with strengths that are easy to work out from the norms of its edges."""
+    return replace(model, known_strengths=model.pair_norms / np.hypot(1.0, model.pair_norms))
 
 
 def chain(n: int, edges: list[tuple[int, int]]) -> FittedModel:
@@ -58,4 +59,4 @@ def chain(n: int, edges: list[tuple[int, int]]) -> FittedModel:
         precision[u, v] = precision[v, u] = -0.5
     params = Params.independent(Nodes.mixed(n, ())).with_precision(precision)
     schema = Schema(tuple(Column(f"v{k}", "continuous") for k in range(n)))
-    return with_norms(FittedModel(schema, params, np.ones(n), REPORT, "numpy"))
+    return with_strengths(FittedModel(schema, params, np.ones(n), REPORT, "numpy"))

@@ -22,7 +22,7 @@ from mixedgm.views.plot_path import plot_path
 from mixedgm.views.plot_selection import plot_selection
 from mixedgm.views.positions import positions
 from mixedgm.views.scale import Scale, automatic_cut
-from tests.unit.views.models import chain, with_norms
+from tests.unit.views.models import chain, with_strengths
 
 
 def weighted(weights, n=None):
@@ -31,7 +31,7 @@ def weighted(weights, n=None):
     precision = model.params.precision.copy()
     for k, weight in enumerate(weights):
         precision[k, k + 1] = precision[k + 1, k] = -weight
-    return with_norms(replace(model, params=model.params.with_precision(precision)))
+    return with_strengths(replace(model, params=model.params.with_precision(precision)))
 
 
 def random_network(n, n_edges, seed):
@@ -43,7 +43,7 @@ def random_network(n, n_edges, seed):
     for at in rng.choice(len(pairs), min(n_edges, len(pairs)), replace=False):
         u, v = pairs[at]
         precision[u, v] = precision[v, u] = rng.choice([-1, 1]) * rng.exponential(0.3)
-    return replace(model, params=model.params.with_precision(precision))
+    return with_strengths(replace(model, params=model.params.with_precision(precision)))
 
 
 def widths(ax):
@@ -247,7 +247,7 @@ def test_only_some_columns(hand):
     assert [text.get_text() for text in drawing.ax.texts] == ["sex", "age", "wage"]
     assert len(widths(drawing.ax)) == 3
     kinds = ["continuous", "categorical", "positive", "negative"]
-    assert legend(drawing.ax) == [*kinds, "strength 0.70", "strength 0.40", "strength 0.10"]
+    assert legend(drawing.ax) == [*kinds, "strength 1", "strength 0.55", "strength 0.10"]
 
 
 @pytest.mark.parametrize(
