@@ -154,13 +154,21 @@ def _crossed(centres: Floats, half: Floats, ends: Floats, widths: Floats) -> NDA
 
 
 def text_halves(ax: Axes, texts: Sequence[str], size: float) -> Floats:
-    """(n, 2) half the width and height of texts in points."""
+    """(n, 2) half the width and height of texts in points.
+
+    Pixels make letters wider than their outlines are, so the width is the larger of the two.
+    """
     from matplotlib.font_manager import FontProperties
 
     font = FontProperties(size=size)
     tall = 0.62 * size
-    wide = [np.ptp(_outline(text, font).vertices[:, 0]) for text in texts]
-    return np.array([(each / 2.0 + 0.5, tall) for each in wide]).reshape(-1, 2)
+    outlines = [np.ptp(_outline(text, font).vertices[:, 0]) for text in texts]
+    notes = [ax.text(0.0, 0.0, text, fontproperties=font) for text in texts]
+    drawn = 2.0 * _boxes(notes, pixel_in_points(ax))[1][:, 0]
+    for note in notes:
+        note.remove()
+    wide = np.maximum(outlines, drawn) / 2.0 + 0.5
+    return np.column_stack([wide, np.full(len(texts), tall)])
 
 
 def _outline(text: str, font: FontProperties) -> Any:

@@ -164,7 +164,7 @@ def test_no_line_leads_to_a_name():
 def test_an_edge_bends_around_a_node_in_its_way_and_no_other_does():
     places = {"a": (0.0, 0.0), "b": (2.0, 0.05), "c": (4.0, 0.0), "d": (2.0, 3.0)}
     pairs = [("a", "c"), ("a", "b"), ("a", "d")]
-    edges = [Edge(a, b, "continuous-continuous", 1.0, "+", 0.5) for a, b in pairs]
+    edges = [Edge(a, b, "continuous-continuous", 0.5, "+", 0.5, 0.6) for a, b in pairs]
     bent = bends(places, edges, 0.35)
     assert bent[0] != 0.0
     assert list(bent[1:]) == [0.0, 0.0]
