@@ -99,13 +99,15 @@ def ebicglasso(correlations: Floats, gamma: float = 0.5) -> Floats:
 
 
 def by_mixedgm(items: Floats, **options: object) -> Floats:
-    """Weights with their signs."""
+    """Strengths with their signs."""
     names = [f"v{k:03d}" for k in range(items.shape[1])]
     model = mg.MixedGraphicalModel(types=dict.fromkeys(names, "ordinal"), n_jobs=1, **options)
     out = np.zeros((len(names),) * 2)
     for edge in model.fit(pd.DataFrame(items, columns=names)).edges_:
         u, v = names.index(edge.source), names.index(edge.target)
-        out[u, v] = out[v, u] = edge.weight * (-1.0 if edge.sign in ("-", "negative", -1) else 1.0)
+        out[u, v] = out[v, u] = edge.strength * (
+            -1.0 if edge.sign in ("-", "negative", -1) else 1.0
+        )
     return out
 
 

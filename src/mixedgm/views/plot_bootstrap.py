@@ -52,9 +52,9 @@ def plot_intervals(columns: Columns, *, max_edges: int | None = 40, ax: Axes | N
 
 
 def plot_selection(columns: Columns, *, max_edges: int | None = 40, ax: Axes | None = None) -> Axes:
-    """Draw the share of resamples that have each edge, heaviest on top.
+    """Draw the share of resamples that have each edge, strongest on top.
 
-    Columns: source, target, sign, inclusion; heaviest first.
+    Columns: source, target, sign, inclusion; strongest first.
     """
     order = np.arange(n_shown(len(columns["source"]), "max_edges", max_edges))[::-1]
     ax = _rows_axes(ax, len(order))

@@ -1,4 +1,4 @@
-"""A fitted model with a path in -> a picture of every edge's weight against lam."""
+"""A fitted model with a path in -> a picture of the norm of every edge against lam."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from mixedgm.views.text import SHORT_KINDS
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["draw_counts", "drawn_lams", "path_weights", "plot_path", "set_lam_axis"]
+__all__ = ["draw_counts", "drawn_lams", "path_norms", "plot_path", "set_lam_axis"]
 
 _TOP_TICKS = 8
 
 
-def path_weights(fitted: FittedModel) -> Floats:
-    """(n_lams, n_pairs) weights of the edges along the path, on the scale of ``edges``."""
+def path_norms(fitted: FittedModel) -> Floats:
+    """(n_lams, n_pairs) norms of the edges along the path, as in ``edges``."""
     path = path_of(fitted)
     # The path holds standardised parameters, so the scale of a column of numbers is 1 there.
     scales, nodes = fitted.column_scales, fitted.schema.spans
@@ -44,26 +44,26 @@ def plot_path(
 ) -> Axes:
     """Draw how the edges enter as lam falls.
 
-    Weights are on the vertical axis, lam, falling, on the horizontal one, numbers of edges above.
-    The `n_labels` edges that are heaviest at the chosen lam are named. Separate regressions have
+    Norms are on the vertical axis, lam, falling, on the horizontal one, numbers of edges above.
+    The `n_labels` edges that are largest at the chosen lam are named. Separate regressions have
     two lines for an edge, one for each end that is predicted.
     """
     path, keep = path_of(fitted), drawn_lams(fitted)
     if not is_integer(n_labels, 0):
         raise ParameterError.must_be("n_labels", "an integer of at least 0", n_labels)
-    lams, weights = path.lams[keep], path_weights(fitted)[keep]
+    lams, norms = path.lams[keep], path_norms(fitted)[keep]
     ax = axes(ax, (8.0, 5.0), layout="constrained")
     chosen = _chosen(fitted)
-    order = _order(lams, weights, chosen)
+    order = _order(lams, norms, chosen)
     named = order[:n_labels]
-    _draw_lines(ax, fitted, lams, weights, order, named)
+    _draw_lines(ax, fitted, lams, norms, order, named)
     set_lam_axis(ax, lams)
     ax.set_ylim(bottom=0.0)
-    ax.set_ylabel("edge weight")
+    ax.set_ylabel("norm of the edge")
     ax.spines[["right"]].set_visible(False)
-    _draw_chosen(ax, fitted, lams, weights, chosen)
+    _draw_chosen(ax, fitted, lams, norms, chosen)
     draw_counts(ax, lams, path.n_edges[keep])
-    _draw_names(ax, fitted, weights, named)
+    _draw_names(ax, fitted, norms, named)
     if legend and len(order):
         _draw_legend(ax, fitted, order)
     return ax
@@ -86,17 +86,17 @@ def _chosen(fitted: FittedModel) -> Floats:
     return np.array([by_name[fitted.schema.nodes[v].name] for v in pairs[:, 1]])
 
 
-def _order(lams: Floats, weights: Floats, chosen: Floats) -> Ints:
-    """Return the edges that ever appear, heaviest at the chosen lam first."""
+def _order(lams: Floats, norms: Floats, chosen: Floats) -> Ints:
+    """Return the edges that ever appear, largest at the chosen lam first."""
     at = np.abs(np.log(lams)[:, None] - np.log(np.maximum(chosen, lams[-1]))).argmin(axis=0)
-    ever = np.flatnonzero(weights.any(axis=0))
-    # Equal (often both zero) at the chosen lam: the heaviest at the end of the path.
-    keys = np.lexsort((-weights[-1, ever], -weights[at[ever], ever]))
+    ever = np.flatnonzero(norms.any(axis=0))
+    # Equal (often both zero) at the chosen lam: the largest at the end of the path.
+    keys = np.lexsort((-norms[-1, ever], -norms[at[ever], ever]))
     return np.asarray(ever[keys])
 
 
 def _draw_chosen(
-    ax: Axes, fitted: FittedModel, lams: Floats, weights: Floats, chosen: Floats
+    ax: Axes, fitted: FittedModel, lams: Floats, norms: Floats, chosen: Floats
 ) -> None:
     """Mark the choice: a line, or a dot on each edge where every column has a lam of its own."""
     lam = fitted.report.lam
@@ -105,7 +105,7 @@ def _draw_chosen(
             ax.axvline(lam, color=INK, linewidth=1.0, linestyle=(0, (4, 3)), zorder=3)
         return
     at = np.abs(np.log(lams)[:, None] - np.log(chosen)).argmin(axis=0)
-    height = weights[at, np.arange(len(chosen))]
+    height = norms[at, np.arange(len(chosen))]
     there = height > 0.0
     ax.plot(chosen[there], height[there], "o", color=INK, markersize=4.0, zorder=3.5)
 
@@ -124,14 +124,14 @@ def _moderator(fitted: FittedModel, group: int) -> str | None:
 
 
 def _draw_lines(
-    ax: Axes, fitted: FittedModel, lams: Floats, weights: Floats, order: Ints, named: Ints
+    ax: Axes, fitted: FittedModel, lams: Floats, norms: Floats, order: Ints, named: Ints
 ) -> None:
     marker = "o" if len(lams) == 1 else ""
     strong = set(named.tolist())
     for group in order[::-1].tolist():
         ax.plot(
             lams,
-            weights[:, group],
+            norms[:, group],
             color=KIND_COLOURS[_kind(fitted, group)],
             linestyle="-" if _moderator(fitted, group) is None else ":",
             linewidth=1.9 if group in strong else 0.9,
@@ -166,12 +166,12 @@ def draw_counts(ax: Axes, lams: Floats, n_edges: Ints) -> None:
     top.set_xlabel("number of edges")
 
 
-def _draw_names(ax: Axes, fitted: FittedModel, weights: Floats, named: Ints) -> None:
+def _draw_names(ax: Axes, fitted: FittedModel, norms: Floats, named: Ints) -> None:
     """Write the names at the right-hand ends, moved apart where lines end close together."""
     if len(named) == 0:
         return
     pairs, nodes = path_of(fitted).layout.pairs, fitted.schema.nodes
-    ends = weights[-1, named] / ax.get_ylim()[1]
+    ends = norms[-1, named] / ax.get_ylim()[1]
     heights = _apart(ends, 0.05)
     for group, end, height in zip(named.tolist(), ends, heights, strict=True):
         u, v = fitted.schema.directed(*pairs[group])

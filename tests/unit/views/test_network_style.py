@@ -81,7 +81,7 @@ def shown_texts(figure):
 # -- widths ----------------------------------------------------------------------------------------
 
 
-def test_one_huge_weight_does_not_flatten_the_others():
+def test_one_strong_edge_does_not_flatten_the_others():
     drawing = plot_network(weighted([0.3, 15.0, 0.2, 0.1, 0.25]), layout="circle")
     light, giant, lighter = (edge(drawing, f"v{k}", f"v{k + 1}") for k in (0, 1, 2))
     assert giant[0] > light[0] > lighter[0] > 0.2 * giant[0]
@@ -150,7 +150,7 @@ def test_cut_splits_faint_from_solid():
     assert "2 edges below 0.43" in legend(drawing.ax)
 
 
-def test_a_huge_weight_does_not_decide_the_layout():
+def test_a_strong_edge_does_not_decide_the_layout():
     model, other = weighted([0.3, 15.0, 0.2, 0.1]), weighted([0.3, 150.0, 0.2, 0.1])
     ours, theirs = (np.array(list(positions(each).values())) for each in (model, other))
     np.testing.assert_allclose(ours, theirs, atol=0.05)
@@ -213,7 +213,7 @@ def edge_labels(ax):
     return {text.get_text(): text for text in ax.texts if text.get_gid() == "edge label"}
 
 
-def test_edge_labels_are_weights_on_their_lines():
+def test_edge_labels_are_strengths_on_their_lines():
     drawing = plot_network(weighted([12.34, 0.3, 0.0456]), layout="circle", edge_labels=True)
     found = edge_labels(drawing.ax)
     assert list(found) == ["1.00", "0.29", "0.05"]

@@ -12,7 +12,7 @@ from matplotlib.colors import to_hex
 from mixedgm.errors import MixedGMError, ParameterError
 from mixedgm.views.plot import plot_network
 from mixedgm.views.plot_parameters import parameter_matrix, plot_parameters
-from mixedgm.views.plot_path import path_weights, plot_path
+from mixedgm.views.plot_path import path_norms, plot_path
 from mixedgm.views.positions import positions
 from tests.unit.views.models import chain
 
@@ -192,11 +192,11 @@ def test_bad_options_are_named(hand, options, message):
 
 
 def test_the_path_is_drawn_on_the_scale_of_the_edges(solved):
-    weights = path_weights(solved)
+    norms = path_norms(solved)
     pairs = solved.path.layout.pairs
     for k in range(len(solved.path)):
         model = replace(solved, params=solved.path.params(k))
-        np.testing.assert_allclose(weights[k], model.edge_norms[pairs[:, 0], pairs[:, 1]])
+        np.testing.assert_allclose(norms[k], model.edge_norms[pairs[:, 0], pairs[:, 1]])
 
 
 def test_plot_path_marks_the_chosen_lam(solved):
@@ -206,10 +206,10 @@ def test_plot_path_marks_the_chosen_lam(solved):
     assert ax.get_xscale() == "log"
     upright = [line for line in ax.lines if len(set(line.get_xdata())) == 1]
     assert [line.get_xdata()[0] for line in upright] == [solved.report.lam]
-    assert len(ax.lines) == 1 + np.count_nonzero(path_weights(solved).any(axis=0))
+    assert len(ax.lines) == 1 + np.count_nonzero(path_norms(solved).any(axis=0))
     names = {text.get_text() for text in ax.texts}
-    heaviest = [{edge.source, edge.target} for edge in solved.edges[:2]]
-    assert all(set(name.split(" – ")) in heaviest for name in names)
+    strongest = [{edge.source, edge.target} for edge in solved.edges[:2]]
+    assert all(set(name.split(" – ")) in strongest for name in names)
     assert len(names) == 2
     counts = [int(t.get_text()) for t in ax.child_axes[0].get_xticklabels()]
     assert counts[0] == 0

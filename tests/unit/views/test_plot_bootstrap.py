@@ -59,7 +59,7 @@ def test_bars_are_shares_of_resamples(boot):
     names = [text.get_text() for text in ax.get_yticklabels()]
     shares = {f"{r.source} – {r.target}": r.inclusion for r in boot.selection().itertuples()}
     assert set(names) == set(shares)
-    assert names[-1] == next(iter(shares)), "the heaviest on top"
+    assert names[-1] == next(iter(shares)), "the strongest on top"
     widths = [bar.get_width() for bar in ax.patches]
     assert widths == pytest.approx([100 * shares[name] for name in names])
 

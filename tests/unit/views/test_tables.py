@@ -45,7 +45,7 @@ def columns_of(native):
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
-def test_edges_heaviest_first_with_missing_signs_as_missing(hand, library):
+def test_edges_strongest_first_with_missing_signs_as_missing(hand, library):
     found = framed(edges_columns, hand(library))
     assert type(found).__module__.split(".")[0] == library
     columns = columns_of(found)
@@ -143,7 +143,7 @@ def test_standardised_interactions_are_those_of_a_table_in_standard_deviations()
         assert np.linalg.norm(found) * spread[a] * spread[b] == pytest.approx(norm)
 
 
-def test_standardised_deviations_give_the_weight_of_a_deviation():
+def test_standardised_deviations_give_the_norm_of_a_deviation():
     """A continuous moderator is in standard deviations too."""
     table = people()
     options = {"moderators": ["age"], "covariates": ["group", "wave"], "lam": 0.06}
