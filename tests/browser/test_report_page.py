@@ -97,7 +97,7 @@ def test_a_click_on_an_edge_opens_what_it_consists_of(page: Page, patients_repor
     assert "Intervals" in text
     assert page.run("return document.querySelectorAll('#details svg, #details .grid').length") >= 4
     page.click("#details .close")
-    assert "Heaviest edges" in page.text("#details")
+    assert "Strongest edges" in page.text("#details")
 
 
 HINTS = """
@@ -227,7 +227,7 @@ def test_it_works_without_a_mouse(page: Page, patients_report: Path) -> None:
     page.press("#stage", "Enter")
     assert "Its neighbours" in page.text("#details")
     page.press("#stage", "Escape")
-    assert "Heaviest edges" in page.text("#details")
+    assert "Strongest edges" in page.text("#details")
     page.press("#tab-edges", "ArrowRight")
     assert page.run("return document.activeElement.id") == "tab-columns"
     unnamed = page.run(

@@ -17,9 +17,9 @@ def test_columns_stand_where_static_pictures_have_them(n, n_edges):
     content = graph_content(Material(model.fitted_))
     live = np.array([(node["x"], -node["y"]) for node in content["nodes"]])
     np.testing.assert_allclose(live, list(drawing.positions.values()), rtol=1e-3, atol=1e-3)
-    sizes = [edge["size"] for edge in content["edges"]]
-    assert sizes == sorted(sizes, reverse=True)
-    assert all(0.0 < size <= 1.0 for size in sizes)
+    strengths = [edge["strength"] for edge in content["edges"]]
+    assert strengths == sorted(strengths, reverse=True)
+    assert all(0.0 < strength <= 1.0 for strength in strengths)
     (lines,) = [each for each in drawing.ax.collections if each.get_gid() == "edges"]
     segments = lines.get_segments()[::-1]  # strong edges are drawn last
     drawn = np.array([len(line) > 2 for line in segments])
