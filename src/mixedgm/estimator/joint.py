@@ -236,7 +236,7 @@ class JointMethods(HasModel):
         -------
         MixedGraphicalModel
             A model of the remaining columns, exactly: it can be asked, drawn, sampled and saved
-            like any other.  Their edges and weights are those of the whole model; only the node
+            like any other.  Their edges and strengths are those of the whole model; only the node
             terms depend on what is known.  Nothing was fitted, so `lam_`, `kkt_` and `objective_`
             are NaN; the estimator's parameters are those of this model.
 

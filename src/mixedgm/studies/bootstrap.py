@@ -85,8 +85,8 @@ def bootstrap(
         Number of resamples.
     kind : {"nonparametric", "case-dropping"}
         Draw as many rows as there are, with replacement, for intervals of all pairs and for how
-        often edges are found; or leave out a growing share of the rows, for the stability of edge
-        weights and centralities.
+        often edges are found; or leave out a growing share of the rows, for the stability of
+        strengths and centralities.
     select : {"fixed", "again"}
         Keep the model's lam, or choose it again in every resample as the model did.  A graph that
         tests chose is tested again in every resample in any case: from the graph at the model's lam

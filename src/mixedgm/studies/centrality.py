@@ -1,4 +1,4 @@
-"""Edge weights of many graphs -> how central every node is in each of them."""
+"""Strengths of edges of many graphs -> how central every node is in each of them."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ _TIE = 1e-12
 MEASURES = ("total_strength", "expected_influence", "closeness", "betweenness")
 
 
-def centrality(weights: Floats, signed: Floats) -> dict[str, Floats]:
-    """Compute all measures, (B, n) each, of B graphs given by symmetric (B, n, n) weights.
+def centrality(strengths: Floats, signed: Floats) -> dict[str, Floats]:
+    """Compute all measures, (B, n) each, of B graphs given by symmetric (B, n, n) strengths.
 
-    Both weights are 0 where there is no edge, the signed ones also where it has no sign.
+    Both strengths are 0 where there is no edge, the signed ones also where it has no sign.
 
     total_strength
-        Sum of the weights of the node's edges.
+        Sum of the strengths of the node's edges.
     expected_influence
-        Sum of the signed weights of the node's edges (Robinaugh, Millner and McNally 2016).
+        Sum of the signed strengths of the node's edges (Robinaugh, Millner and McNally 2016).
     closeness
         (r - 1) / (sum of distances) * (r - 1) / (n - 1), where r nodes can be reached and an edge
-        is 1 / weight long; 0 for an isolated node.  As networkx's `closeness_centrality`.
+        is 1 / strength long; 0 for an isolated node.  As networkx's `closeness_centrality`.
     betweenness
         Share of the shortest paths between other nodes that lead through the node, as networkx's
         `betweenness_centrality` with the same lengths.
@@ -36,11 +36,11 @@ def centrality(weights: Floats, signed: Floats) -> dict[str, Floats]:
     >>> measures["total_strength"].tolist(), measures["betweenness"].tolist()
     ([[0.5, 0.75, 0.25]], [[0.0, 1.0, 0.0]])
     """
-    shape = weights.shape[:2]
+    shape = strengths.shape[:2]
     closeness, betweenness = np.zeros(shape), np.zeros(shape)
-    _shortest_path_measures(np.ascontiguousarray(weights), closeness, betweenness)
+    _shortest_path_measures(np.ascontiguousarray(strengths), closeness, betweenness)
     return {
-        "total_strength": weights.sum(axis=2),
+        "total_strength": strengths.sum(axis=2),
         "expected_influence": signed.sum(axis=2),
         "closeness": closeness,
         "betweenness": betweenness,
@@ -51,19 +51,19 @@ def centrality(weights: Floats, signed: Floats) -> dict[str, Floats]:
 
 
 @kernel
-def _shortest_path_measures(weights, closeness, betweenness):  # type: ignore[no-untyped-def]
-    """Fill (B, n) closeness and betweenness of B graphs given as (B, n, n) symmetric weights.
+def _shortest_path_measures(strengths, closeness, betweenness):  # type: ignore[no-untyped-def]
+    """Fill (B, n) closeness and betweenness of B graphs given as (B, n, n) symmetric strengths.
 
-    Brandes (2001) on dense graphs.  The length of an edge is 1 / weight; no weight, no edge.
+    Brandes (2001) on dense graphs.  The length of an edge is 1 / strength; no strength, no edge.
     """
-    n_graphs, n = weights.shape[0], weights.shape[1]
+    n_graphs, n = strengths.shape[0], strengths.shape[1]
     length = np.empty((n, n))
     distance, paths, share = np.empty(n), np.empty(n), np.empty(n)
     order = np.empty(n, np.int64)
     for b in range(n_graphs):
         for u in range(n):
             for v in range(n):
-                length[u, v] = 1.0 / weights[b, u, v] if weights[b, u, v] > 0.0 else np.inf
+                length[u, v] = 1.0 / strengths[b, u, v] if strengths[b, u, v] > 0.0 else np.inf
         betweenness[b] = 0.0
         for source in range(n):
             n_reached = _search(length, source, distance, paths, order)
