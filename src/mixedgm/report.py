@@ -59,7 +59,7 @@ class FitReport(Account):
     at: str = ""
     """Values of the moderators, where the model is that of a moderated one at these."""
     refitted: bool = False
-    """Whether the estimates are those of the chosen graph without shrinkage."""
+    """Whether the estimates are those of the chosen graph without penalty."""
     ridge: tuple[tuple[str, str], ...] = ()
     """Edges whose refit is unstable or does not exist: they have a ridge worth one row."""
     untested: tuple[tuple[str, str, str], ...] = ()

@@ -166,7 +166,7 @@ def test_it_is_said_whether_weights_are_shrunken(found, table) -> None:
     model = mg.MixedGraphicalModel(lam=LAM, refit=True).fit(table)
     refitted = mg.bootstrap(model, table, n_boot=3, random_state=5, n_jobs=1)
     assert refitted.refit
-    assert "have the edge; strengths without shrinkage" in refitted.summary()
+    assert "have the edge; strengths without penalty" in refitted.summary()
     both = [b.selection().set_index(["source", "target"])["mean"].abs() for b in (refitted, found)]
     assert both[0].iloc[0] > both[1].loc[both[0].index[0]]
 

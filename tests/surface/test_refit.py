@@ -76,7 +76,7 @@ def test_the_criterion_says_whether_the_graph_is_refitted(table, name):
     assert model.fitted_.report.refitted == refits
     twin = Model(**given, refit=refits).fit(table)
     assert_same_params(model.params_, twin.params_)
-    text = "without shrinkage, given these edges" if refits else "shrunken by the penalty"
+    text = "without penalty, given these edges" if refits else "shrunken by the penalty"
     assert f"estimates    {text}" in str(model.summary())
     other = Model(**given, refit=not refits).fit(table)
     assert other.fitted_.report.refitted != refits

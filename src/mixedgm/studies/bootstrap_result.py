@@ -647,7 +647,7 @@ class Bootstrap:
             empty = {name for name in levels if not any(columns[name])}
             left_out = {"kind", "se", *empty}
             shown.append((title, {k: v for k, v in columns.items() if k not in left_out}))
-        what = "strengths without shrinkage" if self.refit else "shrunken strengths"
+        what = "strengths without penalty" if self.refit else "shrunken strengths"
         title = f"Are they found again? Share of resamples that have the edge; {what}"
         columns = self._shown_selection()
         names = ("source", "target", "inclusion", "strength")

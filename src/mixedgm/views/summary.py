@@ -66,7 +66,7 @@ class Summary(Account):
     n_possible_deviations : int
         Edges that may vary, counted for each moderator.
     refitted : bool
-        Whether the estimates are those of the chosen graph without shrinkage.
+        Whether the estimates are those of the chosen graph without penalty.
     ridge : tuple of pairs of str
         Edges that have a ridge worth one row.
     noisy : tuple of str

@@ -80,8 +80,8 @@ def estimates_line(model, **report) -> str:
 
 
 def test_the_estimates_are_shrunken_or_not_and_it_says_where_the_rows_leave_them_open(hand):
-    model, plain = hand(), "without shrinkage, given these edges"
-    assert estimates_line(model, lam=0.0) == "without shrinkage"
+    model, plain = hand(), "without penalty, given these edges"
+    assert estimates_line(model, lam=0.0) == "without penalty"
     assert estimates_line(model, refitted=True) == plain
     found = estimates_line(model, refitted=True, ridge=(("sex", "edu"),), noisy=("age", "wage"))
     assert found == (
@@ -92,6 +92,21 @@ def test_the_estimates_are_shrunken_or_not_and_it_says_where_the_rows_leave_them
     assert "on a0 - b, a1 - b, a2 - b, a3 - b, a4 - b and 2 more, which" in estimates_line(
         model, refitted=True, ridge=many
     )
+
+
+def test_edges_of_several_parameters_are_said_to_be_shrunken_after_tests(hand):
+    model = hand()
+    by_tests = replace(summarise(model), refitted=True, expected_false=0.5)
+    said = "; edges of several parameters shrunken, each by its own variance"
+    assert dict(facts(by_tests))["estimates"].endswith(said)
+    signed = tuple(edge for edge in model.edges if edge.sign is not None)
+    assert 0 < len(signed) < len(model.edges)
+    for other in (
+        replace(by_tests, edges=signed),
+        replace(by_tests, expected_false=None),
+        replace(by_tests, refitted=False),
+    ):
+        assert said not in dict(facts(other))["estimates"]
 
 
 def test_edges_with_a_ridge_have_a_column_for_it():
