@@ -114,11 +114,11 @@ class Bootstrap:
     failures : tuple of Failure
         Number and message of every failed resample.
     replicates : Replicates
-        The numbers themselves: `weights` (resamples, pairs), `ends` (pairs, 2), `values`, ...
+        The numbers themselves: `strengths` (resamples, pairs), `ends` (pairs, 2), `values`, ...
     dropped : ndarray (n_done,) or None
         Share of the rows (or clusters) that each resample of a case-dropping bootstrap left out.
     refit : bool
-        Whether model and resamples were refitted without shrinkage.  Without it, weights in
+        Whether model and resamples were refitted without penalty.  Without it, strengths in
         `selection()`, `differences()` and `centrality()` are shrunken.
     pair_replicates : PairReplicates or None
         The numbers behind `intervals()` and `parameters()`.
