@@ -136,7 +136,7 @@ def test_models_are_those_of_the_groups_as_they_are(found: mg.GroupComparison) -
         own = {(e.source, e.target): (e.norm, e.sign) for e in model.edges_}
         for pair, row in side.iterrows():
             weight, sign = own.get(pair, (0.0, None))
-            assert row[f"weight_{label}"] == pytest.approx(weight, rel=1e-12)
+            assert row[f"norm_{label}"] == pytest.approx(weight, rel=1e-12)
             assert (sign is None) == pd.isna(row[f"sign_{label}"])
 
 
@@ -206,7 +206,7 @@ def test_three_groups() -> None:
     assert first["difference"] == pytest.approx(max(signed) - min(signed))
     assert first["between"].startswith("north - ")
     assert first["p_max"] == 0.05
-    strength = found.compared.weights.sum(axis=1)
+    strength = found.compared.norms.sum(axis=1)
     assert found.observed["tests"][1] == pytest.approx(strength.max() - strength.min())
     assert len(found.permutations["tests"]) == found.n_done == 19
 
@@ -224,7 +224,7 @@ def test_a_missing_level_and_a_constant_column_are_counted() -> None:
     assert (found.n_done, found.n_failed) == (9, 0)
     edges = found.edges()
     of_z = (edges["source"] == "z") | (edges["target"] == "z")
-    assert (edges.loc[of_z, "weight_south"] == 0.0).all()
+    assert (edges.loc[of_z, "norm_south"] == 0.0).all()
     assert found.models["south"].schema_.nodes[-1].level_names == ("p", "q", "r")
     assert "constant in group south" in str(found)
 

@@ -46,7 +46,7 @@ def p_values(observed: Floats, permuted: Floats) -> Floats:
 def differences(every: Replicates) -> Floats:
     """(pairs of groups, U): length of the difference of each edge's standardised parameters.
 
-    For an edge that has a sign this is the difference of the signed weights; for others a change
+    For an edge that has a sign this is the difference of the signed norms; for others a change
     of direction counts as well as one of length.
     """
     values, start = every.standardised, every.starts[:-1]
@@ -78,7 +78,7 @@ class PermutationComparison(GroupComparison):
     permutations : dict of str to ndarray
         The same with one row per permutation.
     estimates : Replicates
-        The models, one row per group: `weights`, `signed`, `ends`, `values`, `scales`.
+        The models, one row per group: `norms`, `signed`, `ends`, `values`, `scales`.
     compared : Replicates
         What permutations compare: groups with equal means, variances and shares.
     effective_rows : ndarray
@@ -124,9 +124,9 @@ class PermutationComparison(GroupComparison):
     def edges(self) -> Any:
         """Pairs of columns that have an edge in some group, the most different first.
 
-        Columns: source, target, kind; weight_<group> and sign_<group> for every group, as in its
-        own `edges()` (weight 0 where it has no such edge); present_in, the groups that have the
-        edge; estimate_<group>, the weight that is compared, with its sign where it has one;
+        Columns: source, target, kind; norm_<group> and sign_<group> for every group, as in its
+        own `edges()` (norm 0 where it has no such edge); present_in, the groups that have the
+        edge; estimate_<group>, the norm that is compared, with its sign where it has one;
         difference, the largest between two groups, and between, which two; p; p_holm, p_bh and
         p_max, adjusted for all pairs of columns, by Holm, by Benjamini and Hochberg, and by the
         largest difference; differs, by p_max.
@@ -137,7 +137,7 @@ class PermutationComparison(GroupComparison):
         """Tests of whole graphs: columns statistic, value, p.
 
         The largest edge difference between two groups; the difference of global strengths (sums of
-        edge weights), the largest between two groups; the variance among groups, summed over all
+        norms of edges), the largest between two groups; the variance among groups, summed over all
         standardised parameters of edges; the Hamming distance, the number of pairs of columns that
         have an edge in some groups and none in others.
         """
@@ -163,9 +163,9 @@ class PermutationComparison(GroupComparison):
         apart = differences(self.compared)
         columns: dict[str, Any] = {**edge_names(self.fitted[0].schema, every.ends)}
         for row, name in enumerate(names):
-            columns[f"weight_{name}"] = every.weights[row]
+            columns[f"norm_{name}"] = every.norms[row]
             columns[f"sign_{name}"] = sign_names(every.sign[row])
-        present = every.weights.T > 0.0
+        present = every.norms.T > 0.0
         columns["present_in"] = [", ".join(compress(names, pair)) for pair in present]
         values = zip(names, self.compared.signed, strict=True)
         columns |= {f"estimate_{name}": each for name, each in values}
@@ -179,7 +179,7 @@ class PermutationComparison(GroupComparison):
         p_max = p_values(here, self.permutations["tests"][:, :1])
         columns |= {"p": p, **adjusted(p, max(self.n_pairs - len(p), 0)), "p_max": p_max}
         columns["differs"] = p_max <= self.alpha
-        order = np.lexsort((-every.weights.max(axis=0, initial=0.0), -largest))
+        order = np.lexsort((-every.norms.max(axis=0, initial=0.0), -largest))
         return {
             name: each[order] if isinstance(each, np.ndarray) else [each[k] for k in order]
             for name, each in columns.items()
@@ -187,7 +187,7 @@ class PermutationComparison(GroupComparison):
 
     @property
     def _graphs(self) -> tuple[list[int], list[float]]:
-        return [len(f.edges) for f in self.fitted], self.estimates.weights.sum(axis=1).tolist()
+        return [len(f.edges) for f in self.fitted], self.estimates.norms.sum(axis=1).tolist()
 
     @cached_property
     def _degenerate(self) -> Columns:
