@@ -359,7 +359,7 @@ def test_resamples_of_a_separated_table_stay_finite(separated):
     found = mg.bootstrap(separated, empty_cell(), n_boot=20, random_state=0, n_jobs=1)
     edges = found.selection().set_index(["source", "target"])
     assert edges.loc[("a", "b"), "mean"] < 2.5
-    assert found.replicates.weights.max() < 2.5
+    assert found.replicates.norms.max() < 2.5
     assert not found.failures
     sizes = found.intervals()
     own = sizes[(sizes["source"] == "a") & (sizes["target"] == "b")]
