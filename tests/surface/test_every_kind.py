@@ -773,7 +773,7 @@ def test_groups_are_compared(table, axes, test):
             row = edges[(edges["source"] == edge.source) & (edges["target"] == edge.target)]
             assert row["kind"].item() == edge.kind
             if test == "permutation":
-                assert row[f"weight_{group}"].item() == pytest.approx(edge.weight)
+                assert row[f"norm_{group}"].item() == pytest.approx(edge.norm)
     assert found.tests()["p"].between(0, 1).all()
     assert found.group_table()["n_rows"].tolist() == [N_ROWS / 2, N_ROWS / 2]
     if test == "permutation":

@@ -148,6 +148,6 @@ def plot_differences(
         note_row(ax, row, "" if np.isnan(value) else f"{what} = {value:.2g}")
     name_rows(ax, rows, pair_labels(columns, range(count)))
     partial = "partial correlation, or coefficient in residual standard deviations"
-    ax.set_xlabel(partial if what == "P" else "weight, negative for negative edges")
+    ax.set_xlabel(partial if what == "P" else "norm, negative for negative edges")
     ax.legend(handles=dots, frameon=False, fontsize=8, loc="best")
     return ax

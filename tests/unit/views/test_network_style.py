@@ -359,7 +359,7 @@ def test_names_are_shown_as_they_are_in_every_picture(hand):
     panels = plot_groups([model, model], ["$a$", "_$b$"])
     assert {"$a$ (n = 120)", "_$b$ (n = 120)"} <= shown_texts(panels[0].ax.figure)
     edges = {"source": [NAMES[0]], "target": [NAMES[1]], "p_max": [0.5], "differs": [True]}
-    edges |= {"weight_$a$": [1.0], "sign_$a$": ["+"], "weight__$b$": [0.5], "sign__$b$": ["-"]}
+    edges |= {"norm_$a$": [1.0], "sign_$a$": ["+"], "norm__$b$": [0.5], "sign__$b$": ["-"]}
     edges |= {"estimate_$a$": [1.0], "estimate__$b$": [-0.5]}
     pair = f"{NAMES[0]} – {NAMES[1]}"
     assert {pair, "$a$", "_$b$"} <= shown_texts(plot_differences(edges, ["$a$", "_$b$"]).figure)
