@@ -138,11 +138,13 @@ def refitted(task: Task, shrunken: Optimum, options: Options, choice: Choice) ->
     start = Start(theta if near is None else near, task.null.evaluation)
     tol, most, variances = options.tol, options.max_iter, choice.variances
     refit = unshrunken(task, groups, start, tol=tol, max_iter=most)
-    if variances is not None and np.isfinite(variances[groups]).any():
+    shrinks = variances is not None and bool(np.isfinite(variances[groups]).any())
+    if variances is not None and shrinks:
         refit = with_variances(task, groups, refit, variances, tol=tol, max_iter=most)
     report = replace(
         _of_solution(report, refit.solution, task),
         refitted=True,
+        shrunken=shrinks,
         ridge=_pairs(task, refit.ridge),
         noisy=tuple(task.schema.nodes[s].name for s in refit.noisy.tolist()),
     )
@@ -178,6 +180,7 @@ def of_rounds(
     report = replace(
         report,
         refitted=True,
+        shrunken=goal.variances is not None,
         ridge=_pairs(task, held),
         noisy=tuple(task.schema.nodes[s].name for s in noisy.tolist()),
     )

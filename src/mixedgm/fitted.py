@@ -227,8 +227,8 @@ class FittedModel:
         """(edges + deviations,) strengths as means over these rows.
 
         Estimates that come from n observations, a number or a matrix over pairs of nodes, have
-        d / 2n nats too much on average, with the d parameters of an edge.  Without rows, strengths
-        that need some are NaN.
+        d / 2n nats too much on average, with the d parameters of an edge; shrunken ones do not.
+        Without rows, strengths that need some are NaN.
         """
         (u, v, _), (m, a, b) = self._pairs_with_norms, self.varying
         inside = ConditionalInformation(self.params, rows, self.schema.covariates)
@@ -242,7 +242,10 @@ class FittedModel:
         nats = np.concatenate([of_edges, of_deviations])
         left, right = np.concatenate([u, a]), np.concatenate([v, b])
         observations = n if isinstance(n, float) else n[left, right]
-        return strength(nats, 0.5 * np.concatenate([parameters, varying]) / observations)
+        count = np.concatenate([parameters, varying])
+        if self.report.shrunken:
+            count = np.where(count > 1, 0, count)
+        return strength(nats, 0.5 * count / observations)
 
     def drawn_rows(self) -> RestRows | None:
         """Rows drawn from the model; None where it has no joint distribution, or needs no rows."""

@@ -60,6 +60,8 @@ class FitReport(Account):
     """Values of the moderators, where the model is that of a moderated one at these."""
     refitted: bool = False
     """Whether the estimates are those of the chosen graph without penalty."""
+    shrunken: bool = False
+    """Whether edges of several parameters are shrunken, each by its own variance."""
     ridge: tuple[tuple[str, str], ...] = ()
     """Edges whose refit is unstable or does not exist: they have a ridge worth one row."""
     untested: tuple[tuple[str, str, str], ...] = ()

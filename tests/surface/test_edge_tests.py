@@ -3,11 +3,10 @@
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.special import logit
+from scipy.special import expit, logit
 from scipy.stats import false_discovery_control, norm
 
 import mixedgm as mg
-from mixedgm.inference.two_groups import TwoGroups
 from tests.support.patients import KIND, TYPES, patients
 
 
@@ -120,9 +119,11 @@ def test_bayes_factors_and_verdicts_follow_their_definitions(tests):
     assert tests.effective_n == n
     unit = 0.5 * (frame["statistic"] * n / (1 + n) - frame["df"] * np.log(1 + n))
     np.testing.assert_allclose(frame["log_bf_unit"], unit)
-    odds = -logit(TwoGroups(norm.isf(frame["p"].to_numpy() / 2)).no_edge)  # without rivals
-    few, prior = odds < 30, logit(tests.share)
-    np.testing.assert_allclose(frame["log_bf"][few], (odds - prior)[few], rtol=1e-6)
+    # Prior odds times Bayes factors, but for rivals: they take from edges, and give to others.
+    alone, inside = expit(frame["log_bf"] + logit(tests.share)), frame["in_model"]
+    assert (frame["probability"] <= alone + 1e-12)[inside].all()
+    assert (frame["probability"] >= alone - 1e-12)[~inside].all()
+    np.testing.assert_allclose(frame["probability"], alone, atol=0.05)
     strong = np.log(10)
     probable = frame["probability"] > 0.5
     words = np.where((frame["log_bf"] >= strong) & probable, "present", "undecided")

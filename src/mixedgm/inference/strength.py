@@ -4,6 +4,7 @@ The strength of an edge is sqrt(1 - exp(-2 I)), with the mutual information I of
 given all others, in nats, as a mean over rows (`mixedgm.model.pair_conditionals`).  For two numbers
 it is the absolute partial correlation.  Estimates have too much information: d / 2n on average,
 where an edge has d parameters and n rows determine them.  So unshrunken ones are corrected by it.
+Edges of several parameters that are shrunken in proportion to what the data say need none.
 """
 
 from __future__ import annotations

@@ -65,12 +65,23 @@ class SettledGraph:
     """Whether tests and graph agree; else the graph is the one with the highest score so far."""
 
 
-def settled(task: Task, graph: Ints, limit: Limit, theta: Floats | None = None) -> SettledGraph:
-    """Move from a graph to better ones until tests and graph agree; refits begin at `theta`."""
+def settled(
+    task: Task,
+    graph: Ints,
+    limit: Limit,
+    theta: Floats | None = None,
+    *,
+    many_pairs: int = MANY_PAIRS,
+) -> SettledGraph:
+    """Move from a graph to better ones until tests and graph agree; refits begin at `theta`.
+
+    Of more than `many_pairs`, most have rough tests only, and no edges change places with rivals.
+    """
     every = np.ones(task.layout.n_groups)
     graph = np.union1d(affordable(task, graph, every), task.penalty.free)
-    theta, search = task.null.theta if theta is None else theta, _Search(limit)
-    apart, many = untested(task), _has_many(task)
+    theta = task.null.theta if theta is None else theta
+    apart, many = untested(task), _has_more(task, many_pairs)
+    search = _Search(limit, swaps=not many)
     if many:
         graph, theta = search.grown(task, graph, theta, apart)
     for _ in range(MOST_GRAPHS):
@@ -154,12 +165,7 @@ class _Place:
         return np.union1d(graph, self.task.penalty.free)
 
     def swaps(self) -> list[list[int]]:
-        """Edges and the rivals that should take their place, to second order; the best first.
-
-        None where there are very many pairs: each round of them takes all tests again.
-        """
-        if _has_many(self.task):
-            return []
+        """Edges and the rivals that should take their place, to second order; the best first."""
         found = self.tests.rivals
         rise = self.task.total_weight * found.rise + self.price(found.edge)
         some = np.flatnonzero((rise > 0.0) & self.tests.tested[found.rival])
@@ -183,6 +189,8 @@ class _Search:
     """The memory of a search from graph to graph."""
 
     limit: Limit
+    swaps: bool
+    """Whether edges may change places with rivals."""
     ratios: dict[int, float] = field(default_factory=dict)
     """Likelihood ratio statistics of pairs that did not raise the score when tried alone."""
     _places: list[_Place] = field(default_factory=list)
@@ -263,10 +271,10 @@ class _Search:
         return None
 
 
-def _has_many(task: Task) -> bool:
+def _has_more(task: Task, pairs: int) -> bool:
     """Whether there are so many pairs that most of them have rough tests only."""
     plain = task.incomplete is None and task.moderators is None and not task.layout.nodewise
-    return plain and task.layout.n_groups > MANY_PAIRS
+    return plain and task.layout.n_groups > pairs
 
 
 def _one_per_column(task: Task, moves: list[list[int]], taken: set[int]) -> list[list[int]]:

@@ -240,6 +240,7 @@ REPORT = record(
         "objective_error": (number(0.0, np.inf), 0.0),
         "at": (text(), ""),
         "refitted": (truth, None),
+        "shrunken": (truth, False),
         "ridge": (list_of(list_of(text(), 2)), []),
         "untested": (list_of(list_of(text(), 3)), []),
         "noisy": (list_of(text()), []),

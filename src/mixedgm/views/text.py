@@ -164,7 +164,7 @@ def _lam(summary: Summary) -> str:
 def _estimates(summary: Summary) -> str:
     """Return whether they are shrunken, and which of them the rows alone do not settle."""
     text = estimates_text(summary.refitted, summary.lam)
-    if _several_are_shrunken(summary):
+    if summary.shrunken:
         text += "; edges of several parameters shrunken, each by its own variance"
     if summary.ridge:
         pairs = few(summary.ridge, show=lambda pair: " - ".join(map(_short, pair)))
@@ -173,12 +173,6 @@ def _estimates(summary: Summary) -> str:
         names = few(summary.noisy, show=_short)
         text += f"; noise worth one row in {names}, which the others determine"
     return text
-
-
-def _several_are_shrunken(summary: Summary) -> bool:
-    """Whether tests chose the graph, and it has edges of several parameters: they have no sign."""
-    signs = [edge.sign for edge in summary.edges]
-    return summary.refitted and summary.expected_false is not None and None in signs
 
 
 def estimates_text(refitted: bool, lam: Lam) -> str:

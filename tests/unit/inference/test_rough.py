@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from mixedgm.inference.pairs import _inverse, hessian_of, inverse_of
-from mixedgm.path import graph_search
 from mixedgm.path.error_rates import LocalFDR
 from mixedgm.path.graph_search import settled
 from mixedgm.path.pair_tests import pairs_given, pairs_roughly, refit
@@ -52,15 +51,9 @@ def test_the_inverse_of_a_hessian_by_parts_is_its_inverse(fraction):
     np.testing.assert_allclose(found, _inverse(hessian), atol=1e-7 * np.abs(found).max())
 
 
-@pytest.fixture
-def screening(monkeypatch):
-    """Tables of any width count as wide."""
-    monkeypatch.setattr(graph_search, "MANY_PAIRS", 0)
-
-
-def test_screened_pairs_keep_their_tests(screening):
+def test_screened_pairs_keep_their_tests():
     task = chains(400).task()
-    graph = settled(task, NOTHING, LocalFDR().log_limit).graph
+    graph = settled(task, NOTHING, LocalFDR().log_limit, many_pairs=0).graph
     exact = pairs_given(task, graph)
     found = pairs_given(task, graph, screened=True)
     near = found.estimated
@@ -73,29 +66,28 @@ def test_screened_pairs_keep_their_tests(screening):
     assert np.isfinite(found.statistics.log_p).all()
 
 
-def test_wide_and_narrow_searches_end_alike(screening, monkeypatch):
+def test_wide_and_narrow_searches_end_alike():
     """Only the limit may differ a little: at most one pair of some 370 does."""
     tasks = [chains(400, seed).task() for seed in range(3)]
-    wide = [settled(task, NOTHING, LocalFDR().log_limit).graph for task in tasks]
-    monkeypatch.setattr(graph_search, "MANY_PAIRS", 10**9)
+    wide = [settled(task, NOTHING, LocalFDR().log_limit, many_pairs=0).graph for task in tasks]
     for task, graph in zip(tasks, wide, strict=True):
         narrow = settled(task, NOTHING, LocalFDR().log_limit).graph
         assert len(np.setxor1d(graph, narrow)) <= 1
 
 
-def test_neither_threads_nor_orders_change_a_wide_search(screening):
+def test_neither_threads_nor_orders_change_a_wide_search():
     table = chains(400, seed=5)
     task = table.task()
-    graph = settled(task, NOTHING, LocalFDR().log_limit).graph
+    graph = settled(task, NOTHING, LocalFDR().log_limit, many_pairs=0).graph
     pairs = {frozenset(pair) for pair in task.layout.pairs[graph].tolist()}
     rng = np.random.default_rng(0)
     rows, columns = rng.permutation(400), rng.permutation(table.X.shape[1])
     moved = Table(table.X[np.ix_(rows, columns)], table.Y[rows], table.n_levels).task()
-    found = settled(moved, NOTHING, LocalFDR().log_limit).graph
+    found = settled(moved, NOTHING, LocalFDR().log_limit, many_pairs=0).graph
     names = np.concatenate([columns, np.arange(len(columns), moved.layout.n_nodes)])
     assert {frozenset(names[list(p)].tolist()) for p in moved.layout.pairs[found]} == pairs
     rows_of_two = replace(task.smooth.rows, n_threads=2)
     threaded = replace(task, smooth=replace(task.smooth, rows=rows_of_two))
     assert threaded.n_threads == 2
-    one, two = (settled(t, NOTHING, LocalFDR().log_limit) for t in (task, threaded))
+    one, two = (settled(t, NOTHING, LocalFDR().log_limit, many_pairs=0) for t in (task, threaded))
     np.testing.assert_array_equal(one.tests.statistics.log_p, two.tests.statistics.log_p)
