@@ -92,7 +92,7 @@ def _check_intervals(found: Any, name: str, degenerate: set[str]) -> None:
 
 
 def _check_selection(columns: dict[str, list[Any]]) -> None:
-    require(np.isfinite(numbers(columns, "weight")), "selection: a weight is not finite")
+    require(np.isfinite(numbers(columns, "strength")), "selection: a strength is not finite")
     require(np.isfinite(numbers(columns, "mean")), "selection: a mean is not finite")
     inclusion = numbers(columns, "inclusion")
     require((inclusion >= 0.0) & (inclusion <= 1.0), "selection: inclusion is no share")
@@ -157,7 +157,7 @@ def check_tests(tests: Any, names: Iterable[str], covariates: Iterable[str] = ()
         require((values >= 0.0) & (values <= 1.0), f"tests: {name} is no probability")
         if name in ("p_holm", "p_bh"):
             require(values >= p * (1.0 - 1e-9), f"tests: {name} is below p")
-    for name in ("weight", "log_bf", "log_bf_unit"):
+    for name in ("strength", "log_bf", "log_bf_unit"):
         require(np.isfinite(numbers(columns, name)), f"tests: {name} is not finite")
     _check_p("tests", w, df, p)
     single = df == 1

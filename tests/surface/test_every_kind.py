@@ -183,10 +183,11 @@ def test_every_public_method_is_asked(exact, checked):
 # -- the graph -------------------------------------------------------------------------------------
 
 
-@asks("model.fit", "model.edges", "model.nodes")
+@asks("model.fit", "model.describe", "model.edges", "model.nodes")
 def test_edges_and_nodes_tell_kinds(model):
     assert {name: column(model, name).kind for name in KIND} == KIND
     assert model.converged_
+    assert model.describe("age", "pain").startswith("age")
     frame = model.edges()
     order = ["continuous", "hurdle", "ordinal", "count", "categorical"]
     for row in frame.itertuples():
@@ -691,7 +692,7 @@ def test_the_bootstrap_has_a_row_for_every_parameter(model, table, resampled):
             signs = [{1.0: "+", -1.0: "-"}[sign] for sign in np.sign(block)]
             assert part["sign"].tolist() == signs
     told = resampled.parameters()
-    tested = mg.edge_tests(model, table).parameters()
+    tested = mg.edge_tests(model, table, method="graph").parameters()
     edges = told[told["parameter"] == "interaction"]
     named = [part.set_index(list(tested.columns[:4]))["estimate"] for part in (edges, tested)]
     np.testing.assert_allclose(named[0].reindex(named[1].index), named[1], rtol=1e-2, atol=1e-3)
@@ -786,10 +787,11 @@ def test_groups_are_compared(table, axes, test):
     assert found.plot_differences().figure
 
 
-@asks("tests.edges", "tests.parameters", "tests.plot", "tests.summary")
+@asks("tests.edges", "tests.named", "tests.parameters", "tests.plot", "tests.summary")
 def test_all_pairs_are_tested(model, table, axes):
     tests = mg.edge_tests(model, table, random_state=0)
     edges = tests.edges()
+    assert tests.named("p") == "p"
     assert len(edges) == math.comb(len(KIND), 2)
     freedom = {"ward": 2, "debt": 2}
     order = ["continuous", "hurdle", "ordinal", "count", "categorical"]

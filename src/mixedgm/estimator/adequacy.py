@@ -147,7 +147,8 @@ class AdequacyMethods(HasModel):
         >>> rng = np.random.default_rng(0)
         >>> x, z = rng.normal(size=(2, 400))
         >>> table = pd.DataFrame({"x": x, "y": x + rng.normal(size=400), "z": np.exp(0.5 * z)})
-        >>> model = mg.MixedGraphicalModel(lam=0.2, forbid=[("x", "y")]).fit(table)
+        >>> options = {"lam": 0.2, "forbid": [("x", "y")], "transforms": None}
+        >>> model = mg.MixedGraphicalModel(**options).fit(table)
         >>> checked = model.check_fit(table, random_state=0)
         >>> checked.flagged
         (('z',), ('x', 'y'))

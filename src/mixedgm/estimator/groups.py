@@ -128,7 +128,7 @@ def compare(
     >>> edge["source"], edge["target"], bool(edge["differs"])
     ('x', 'y', True)
     >>> print(comparison.sentence)
-    ...
+    The graphs differ (p = 0.0005): 1 pair, of which 0.0 is expected to be false; most: x - y.
     >>> mg.compare(table, "site", lam=0.1, n_perm=49, random_state=0)
     <GroupComparison: 2 groups, 49 permutations, common penalty>
     """
@@ -148,6 +148,8 @@ def compare(
         checkpoint=checkpoint,
         verbose=verbose,
     )
+    # The margin of all rows together is not normal where groups differ in means or variances.
+    options = {"transforms": None, **options}
     chosen = Options(lam=lam, select=select, random_state=random_state, **options)
     comparison = compare_groups(X, chosen, request, sample_weight)
     given = {**options, "select": select, "n_jobs": n_jobs, "random_state": random_state}

@@ -237,7 +237,7 @@ def test_the_text_explains_a_missing_edge_and_one_that_is_too_weak():
 def test_the_text_explains_how_a_column_is_not_normal(draw, words):
     rng = np.random.default_rng(1)
     table = pd.DataFrame({"odd": draw(rng), "z": rng.normal(size=1000)})
-    model = mg.MixedGraphicalModel(lam=0.05).fit(table)
+    model = mg.MixedGraphicalModel(lam=0.05, transforms=None).fit(table)
     said = repr(model.check_fit(table, n_sim=100, random_state=0, n_jobs=1))
     assert words in paragraph_of(said, "odd")
 
