@@ -103,7 +103,7 @@ def _words(inquiry: Inquiry, found: Any) -> None:
 
 def _same(found: Any, again: Any) -> None:
     require(found.failures == again.failures, "failures differ with n_jobs")
-    pairs = [("weights", found.replicates.weights, again.replicates.weights)]
+    pairs = [("norms", found.replicates.norms, again.replicates.norms)]
     if found.pair_replicates is not None:
         pairs += [("estimates", found.pair_replicates.values, again.pair_replicates.values)]
     for what, ours, theirs in pairs:

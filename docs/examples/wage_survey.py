@@ -26,10 +26,10 @@ print(checked.schema)
 # Fit
 # ---
 #
-# The default tests every pair of columns, given all edges that pass, keeps those that have an
-# edge with a probability of at least 0.7, and estimates that graph without shrinkage. The summary
-# says how many of the edges are expected to be false, and how far the estimate is from the
-# optimum, recomputed.
+# The default tests every pair of columns, given all edges that pass, and keeps those that have an
+# edge with a probability of at least 0.55. That graph is estimated without penalty; edges of
+# several parameters are shrunken by what the data say about their size. The summary says how many
+# of the edges are expected to be false, and how far the estimate is from the optimum, recomputed.
 
 model = mg.MixedGraphicalModel().fit(wage)
 print(model.summary())

@@ -124,7 +124,7 @@ def estimate_at(
 
 
 def refitted(task: Task, shrunken: Optimum, options: Options, choice: Choice) -> Optimum:
-    """The chosen graph without shrinkage; the certificate is that of the refit.
+    """The chosen graph without penalty; the certificate is that of the refit.
 
     A graph with too many parameters for the rows keeps the shrunken estimate, and says so.  Edges
     that passed a test are refitted even where they are zero at the lam nearby.

@@ -268,7 +268,7 @@ class Options:
 
     @property
     def refits(self) -> bool:
-        """Whether the chosen graph is estimated again without shrinkage.
+        """Whether the chosen graph is estimated again without penalty.
 
         By default where the criterion judges graphs; cross-validation chooses lam for shrunken
         predictions, and a given lam promises its objective.

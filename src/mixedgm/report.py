@@ -59,9 +59,9 @@ class FitReport(Account):
     at: str = ""
     """Values of the moderators, where the model is that of a moderated one at these."""
     refitted: bool = False
-    """Whether the estimates are those of the chosen graph without the penalty of the path."""
+    """Whether the estimates are those of the chosen graph without penalty."""
     shrunken: bool = False
-    """Whether edges of several parameters are shrunken, each by what the data say of it."""
+    """Whether edges of several parameters are shrunken, each by its own variance."""
     ridge: tuple[tuple[str, str], ...] = ()
     """Edges whose refit is unstable or does not exist: they have a ridge worth one row."""
     untested: tuple[tuple[str, str, str], ...] = ()

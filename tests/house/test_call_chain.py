@@ -15,7 +15,7 @@ from tests.house.test_imports import imported_modules, parse, sources
 PACKAGE = Path(mg.__file__).parent
 # A lam of the path, and the refit of a graph by which the path is scored, each down to the pass.
 MOST_FRAMES = {"solve_path": 16, "refit_losses": 21}
-MOST_FILES = 72
+MOST_FILES = 73
 # A file that so many others import is not a limb of one of them.
 SHARED = 3
 ARCHITECTURE = Path(__file__).parents[2] / "docs" / "architecture.md"

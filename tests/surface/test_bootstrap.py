@@ -82,8 +82,8 @@ def test_rare_levels_and_constant_columns_are_fitted_and_counted(rare) -> None:
         for column in ("spike", "flag"):
             own = (found.replicates.ends == names.index(column)).any(axis=1)
             if draw[column].nunique() == 1:
-                assert not found.replicates.weights[k, own].any(), "no edges, never free ones"
-    assert np.isfinite(found.replicates.weights).all()
+                assert not found.replicates.norms[k, own].any(), "no edges, never free ones"
+    assert np.isfinite(found.replicates.norms).all()
     values = found.pair_replicates.values
     ends = found.pair_replicates.layout.pairs
     of_group = np.isin(ends, names.index("group")).any(axis=1)
@@ -133,7 +133,7 @@ def test_lam_is_kept_or_chosen_again(table) -> None:
         rows = np.random.default_rng(seed).integers(150, size=150)
         alone = mg.MixedGraphicalModel(n_lams=10, lam_min_ratio=0.05).fit(table.iloc[rows])
         assert again.replicates.lam[k] == pytest.approx(alone.lam_, rel=1e-6)
-        assert np.count_nonzero(again.replicates.weights[k]) == len(alone.edges_)
+        assert np.count_nonzero(again.replicates.norms[k]) == len(alone.edges_)
 
 
 def test_selection_by_folds_is_reproducible(table) -> None:
@@ -166,7 +166,7 @@ def test_it_is_said_whether_weights_are_shrunken(found, table) -> None:
     model = mg.MixedGraphicalModel(lam=LAM, refit=True).fit(table)
     refitted = mg.bootstrap(model, table, n_boot=3, random_state=5, n_jobs=1)
     assert refitted.refit
-    assert "have the edge; strengths without shrinkage" in refitted.summary()
+    assert "have the edge; strengths without penalty" in refitted.summary()
     both = [b.selection().set_index(["source", "target"])["mean"].abs() for b in (refitted, found)]
     assert both[0].iloc[0] > both[1].loc[both[0].index[0]]
 
@@ -228,7 +228,7 @@ def test_groups_by_name_or_by_array(table) -> None:
         alone = mg.MixedGraphicalModel(lam=LAM).fit(
             table.iloc[np.repeat(np.arange(150), times[np.arange(150) // 30])]
         )
-        assert np.count_nonzero(given.replicates.weights[k]) == len(alone.edges_)
+        assert np.count_nonzero(given.replicates.norms[k]) == len(alone.edges_)
 
 
 @pytest.mark.filterwarnings("ignore:sample_weight sums")
@@ -333,7 +333,7 @@ def test_edges_chosen_apart_from_lam_need_selection_again(table) -> None:
     with pytest.raises(mg.ParameterError, match="use select='again'"):
         mg.bootstrap(model, table, n_boot=2, random_state=0, n_jobs=1)
     again = mg.bootstrap(model, table, n_boot=2, select="again", random_state=0, n_jobs=1)
-    assert (again.replicates.weights > 0).sum(axis=1).tolist() == [1, 1]
+    assert (again.replicates.norms > 0).sum(axis=1).tolist() == [1, 1]
 
 
 def test_methods_of_the_other_kind_say_what_to_use(found, dropping) -> None:

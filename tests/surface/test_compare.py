@@ -206,7 +206,7 @@ def test_three_groups() -> None:
     assert first["difference"] == pytest.approx(max(signed) - min(signed))
     assert first["between"].startswith("north - ")
     assert first["p_max"] == 0.05
-    strength = found.compared.weights.sum(axis=1)
+    strength = found.compared.norms.sum(axis=1)
     assert found.observed["tests"][1] == pytest.approx(strength.max() - strength.min())
     assert len(found.permutations["tests"]) == found.n_done == 19
 

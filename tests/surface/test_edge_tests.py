@@ -83,6 +83,16 @@ def test_every_pair_has_a_strength_with_an_interval_that_agrees_with_its_test(mo
     assert (narrow["upper"] - narrow["lower"] <= frame["upper"] - frame["lower"] + 1e-12).all()
 
 
+def test_the_origin_of_a_number_changes_no_strength_and_no_interval(table, tests):
+    numbers = table.select_dtypes("number").columns
+    moved = table.assign(**{name: table[name] + 50.0 * table[name].std() for name in numbers})
+    here = tests.edges().set_index(["source", "target"])
+    there = mg.edge_tests(mg.MixedGraphicalModel().fit(moved), moved).edges()
+    there = there.set_index(["source", "target"]).loc[here.index]
+    for name in ("strength", "lower", "upper"):
+        np.testing.assert_allclose(there[name], here[name], atol=1e-3)
+
+
 def test_the_strength_of_two_numbers_has_fishers_interval():
     rng = np.random.default_rng(0)
     n = 2_000

@@ -76,7 +76,7 @@ def test_the_criterion_says_whether_the_graph_is_refitted(table, name):
     assert model.fitted_.report.refitted == refits
     twin = Model(**given, refit=refits).fit(table)
     assert_same_params(model.params_, twin.params_)
-    text = "without shrinkage, given these edges" if refits else "shrunken by the penalty"
+    text = "without penalty, given these edges" if refits else "shrunken by the penalty"
     assert f"estimates    {text}" in str(model.summary())
     other = Model(**given, refit=not refits).fit(table)
     assert other.fitted_.report.refitted != refits
@@ -359,7 +359,7 @@ def test_resamples_of_a_separated_table_stay_finite(separated):
     found = mg.bootstrap(separated, empty_cell(), n_boot=20, random_state=0, n_jobs=1)
     edges = found.selection().set_index(["source", "target"])
     assert edges.loc[("a", "b"), "mean"] < 2.5
-    assert found.replicates.weights.max() < 2.5
+    assert found.replicates.norms.max() < 2.5
     assert not found.failures
     sizes = found.intervals()
     own = sizes[(sizes["source"] == "a") & (sizes["target"] == "b")]

@@ -116,7 +116,7 @@ def add_fitting(parser: ArgumentParser, select: str = "--select", *, refit: bool
             "--refit",
             action=BooleanOptionalAction,
             default="auto",
-            help="estimate the chosen network without shrinkage (default: yes, unless the penalty "
+            help="estimate the chosen network without penalty (default: yes, unless the penalty "
             "is given or chosen by cv or holdout)",
         )
     add_columns(parser)

@@ -35,8 +35,9 @@ class GraphMethods(HasModel):
         varies.  Where some edges have a ridge, because the rows alone leave their estimates open,
         the column ridge tells which.
 
-        Estimates are without shrinkage where the graph was refitted (``fitted_.report.refitted``),
-        as it is by default, and shrunken by the penalty otherwise.
+        Estimates are without penalty where the graph was refitted (``fitted_.report.refitted``), as
+        it is by default, and shrunken by the penalty otherwise.  Where tests chose the graph, edges
+        of several parameters are shrunken, each by the variance of its coefficients.
 
         Parameters
         ----------

@@ -101,11 +101,12 @@ class MixedGraphicalModel(
         where cells are missing at random given what is observed; see `missing_report`.  A column
         that is missing where another has certain values is refused, unless `forbid` has the pair.
     refit : bool or "auto"
-        Whether to estimate the chosen graph again without shrinkage.  "auto" does so where the
+        Whether to estimate the chosen graph again without penalty.  "auto" does so where the
         criterion judges graphs (all but those named next), and not with
         cross-validation or a hold-out, which choose lam for shrunken predictions, nor with a given
         `lam`, which promises its objective.  Edges whose refit does not exist or is unstable get a
-        ridge worth one row; `summary` names them.
+        ridge worth one row; `summary` names them.  Where tests chose the graph, edges of several
+        parameters are shrunken, each by the variance of its coefficients.
     solver : {"auto", "proximal-newton", "proximal-gradient"} or object
         An object carries options: `ProximalNewton`, `ProximalGradient`; `MonteCarlo` for
         ``loss="likelihood-mc"``.

@@ -89,7 +89,7 @@ def _sentences(material: Material) -> Iterator[str]:
     yield _choice(material)
     if report.refitted:
         yield "The parameters of the chosen graph were then estimated without penalty."
-        if fitted.edge_probability is not None:
+        if report.shrunken:
             yield (
                 "Edges of several parameters were shrunken by the variance of their coefficients, "
                 "which was estimated from all edges (empirical Bayes)."

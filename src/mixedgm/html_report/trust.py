@@ -223,7 +223,7 @@ def _assumptions(material: Material) -> Json:
         lines.append("Estimates are shrunken by the penalty: edges are stronger in the rows.")
     if report.refitted:
         lines.append(
-            "Strengths are estimated without shrinkage on the rows that chose the edges, so weak "
+            "Strengths are estimated without penalty on the rows that chose the edges, so weak "
             "edges look a little stronger than they are."
         )
     if report.completion is not None:

@@ -140,7 +140,11 @@ class ConditionalInformation:
         return self.of_block(u, v, coef[columns(u), columns(v)])
 
     def of_block(self, u: int, v: int, block: Floats) -> float:
-        """Information of one pair of nodes with these parameters (width of u, width of v)."""
+        """Information of one pair of nodes with these parameters (width of u, width of v).
+
+        Own terms follow parameters that are not the model's, so that a number's origin is no part
+        of the answer.
+        """
         if u in self.covariates or v in self.covariates:
             return (
                 self._of_covariate(u, v, block)
@@ -148,7 +152,10 @@ class ConditionalInformation:
                 else (self._of_covariate(v, u, block.T))
             )
         ends, theta = (self._ends[u], self._ends[v]), block + self._deviations(u, v)
-        rest = self._rest(u, v), self._rest(v, u)
+        rest = (
+            self._rest(u, v) + self._following_terms(v, u, block.T),
+            self._rest(v, u) + self._following_terms(u, v, block),
+        )
         out = np.empty(self._some.n_rows)
         for some in self._runs(ends, theta.ndim == 3):
             here = theta[some] if theta.ndim == 3 else theta
@@ -302,6 +309,15 @@ class ConditionalInformation:
                     said = said + np.tensordot(self._features(which), block, 1)
         linear = self._linear[:, columns(v)]
         return linear - self._said(u, v, said) if said.any() else linear
+
+    def _following_terms(self, u: int, v: int, block: Floats) -> Floats:
+        """(width of v,) change of own terms that keeps the mean of what predicts v.
+
+        Node u says something else to v than in the model: this block.
+        """
+        columns = self.params.nodes.columns_of
+        change = self.params.coef[columns(u), columns(v)] - block
+        return np.asarray(self._weights @ self._seen(u) @ change)
 
     def _said(self, u: int, v: int, theta: Floats) -> Floats:
         """(n, width of v) what node u says to node v with these parameters."""

@@ -353,19 +353,19 @@ def _check_same_table(plan: ResamplingPlan, fitted: FittedModel) -> None:
     known = pair_numbers(columns.n_nodes, np.argwhere(np.triu(fitted.edge_norms)))
     pairs = np.union1d(known, record["pairs"])
     found = Replicates.gather(columns, [record], pairs)
-    weights, (u, v) = found.weights[0], found.ends.T
+    norms, (u, v) = found.norms[0], found.ends.T
     expected = fitted.edge_norms[u, v]
-    off = np.abs(weights - expected)
+    off = np.abs(norms - expected)
     if fitted.edge_probability is not None:
         # Tests may settle on another graph from here, but not on a very different one.
-        off *= np.count_nonzero((weights > 0.0) & (expected > 0.0)) < 0.5 * (expected > 0.0).sum()
+        off *= np.count_nonzero((norms > 0.0) & (expected > 0.0)) < 0.5 * (expected > 0.0).sum()
     if off.max(initial=0.0) > _CLOSE:
         worst = int(off.argmax())
         names = [fitted.schema.nodes[end].name for end in found.ends[worst]]
         raise ParameterError(
             f"fitting this table at the model's lam = {lam_text(fitted.report.lam)} does not give "
             f"the model: the edge of {quoted(names[0])} and {quoted(names[1])} has norm "
-            f"{weights[worst]:.3g} instead of {expected[worst]:.3g}. Give the table that the model "
+            f"{norms[worst]:.3g} instead of {expected[worst]:.3g}. Give the table that the model "
             "was fitted to. If its edges were chosen apart from lam, as by stability selection, "
             "use select='again'."
         )

@@ -57,12 +57,12 @@ class EdgeParts(NamedTuple):
     """What edges consist of: an edge of a hurdle column has two parts, all others one.
 
     `pair` (P,) and `ends` (P, 2) say which part of which pair it is, counted for both ends;
-    `weights` (B, P) are the norms of the parts, and `sign` (B, P) is 0 where there is none.
+    `norms` (B, P) are the norms of the parts, and `sign` (B, P) is 0 where there is none.
     """
 
     pair: Ints
     ends: Ints
-    weights: Floats
+    norms: Floats
     sign: Floats
 
 
@@ -181,7 +181,7 @@ class Replicates:
         return lacks
 
     @cached_property
-    def weights(self) -> Floats:
+    def norms(self) -> Floats:
         """(B, U) norms of edges on the scale of the penalty, zero where there is no edge."""
         if len(self.pairs) == 0:
             return np.zeros((len(self), 0))
@@ -200,10 +200,10 @@ class Replicates:
         if len(pair) == 0:
             return EdgeParts(pair, np.zeros((0, 2), dtype=np.int64), *np.zeros((2, len(self), 0)))
         # Levels of categories stand last in a block, so that a part is one run of parameters.
-        weights = np.sqrt(np.add.reduceat(self.standardised**2, first, axis=1))
+        norms = np.sqrt(np.add.reduceat(self.standardised**2, first, axis=1))
         can = (nodes.signed | nodes.numeric_nodes)[self.ends[pair]].all(axis=1)
         sign = np.where(can, np.sign(self.values[:, first + size - 1]), 0.0)
-        return EdgeParts(pair, np.column_stack(np.divmod(at, count[v][pair])), weights, sign)
+        return EdgeParts(pair, np.column_stack(np.divmod(at, count[v][pair])), norms, sign)
 
     @cached_property
     def sign(self) -> Floats:
@@ -229,7 +229,7 @@ class Replicates:
     @cached_property
     def signed(self) -> Floats:
         """(B, U) norms times the sign where there is one, else the norms."""
-        return np.asarray(self.weights * self._own_sign)
+        return np.asarray(self.norms * self._own_sign)
 
     @cached_property
     def signed_strengths(self) -> Floats:

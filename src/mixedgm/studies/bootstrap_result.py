@@ -114,11 +114,11 @@ class Bootstrap:
     failures : tuple of Failure
         Number and message of every failed resample.
     replicates : Replicates
-        The numbers themselves: `weights` (resamples, pairs), `ends` (pairs, 2), `values`, ...
+        The numbers themselves: `strengths` (resamples, pairs), `ends` (pairs, 2), `values`, ...
     dropped : ndarray (n_done,) or None
         Share of the rows (or clusters) that each resample of a case-dropping bootstrap left out.
     refit : bool
-        Whether model and resamples were refitted without shrinkage.  Without it, weights in
+        Whether model and resamples were refitted without penalty.  Without it, strengths in
         `selection()`, `differences()` and `centrality()` are shrunken.
     pair_replicates : PairReplicates or None
         The numbers behind `intervals()` and `parameters()`.
@@ -305,14 +305,14 @@ class Bootstrap:
     @cached_property
     def _strongest_first(self) -> Ints:
         """Positions of the pairs: by strength in the estimate, then by how often they are found."""
-        inclusion = (self.replicates.weights > 0.0).mean(axis=0)
-        return np.lexsort((-inclusion, -self.estimate.weights[0], -self.estimate.strengths[0]))
+        inclusion = (self.replicates.norms > 0.0).mean(axis=0)
+        return np.lexsort((-inclusion, -self.estimate.norms[0], -self.estimate.strengths[0]))
 
     def _edges(self, level: float) -> Columns:
         """One entry per pair that has an edge in the estimate or in any resample."""
         estimate, samples, order = self.estimate, self.replicates, self._strongest_first
         signed, here = (p.signed_strengths[:, order] for p in (samples, estimate))
-        found = samples.weights[:, order] > 0.0
+        found = samples.norms[:, order] > 0.0
         return {
             **edge_names(self.fitted.schema, samples.ends[order]),
             "strength": estimate.strengths[0, order],
@@ -326,13 +326,13 @@ class Bootstrap:
         order = np.argsort(np.argsort(self._strongest_first)[samples.pair], kind="stable")
         ends = self.replicates.ends[samples.pair[order]]
         names = self._part_names(ends, samples.ends[order])
-        here, signed = (np.where(p.sign < 0.0, -p.weights, p.weights) for p in (estimate, samples))
+        here, signed = (np.where(p.sign < 0.0, -p.norms, p.norms) for p in (estimate, samples))
         return {
             **edge_names(self.fitted.schema, ends),
             "source_part": [source for source, _ in names],
             "target_part": [target for _, target in names],
             "strength": self.estimate.strengths[0, samples.pair[order]],
-            "norm": estimate.weights[0, order],
+            "norm": estimate.norms[0, order],
             **_sign_columns(estimate.sign[0, order], samples.sign[:, order], signed[:, order] != 0),
             **_interval_columns(here[0, order], signed[:, order], level),
         }
@@ -383,7 +383,7 @@ class Bootstrap:
 
     def _differences(self, level: float) -> Columns:
         """Every two edges of the estimate, strongest first."""
-        present = self.estimate.weights[0] > 0.0
+        present = self.estimate.norms[0] > 0.0
         pairs = list(combinations([k for k in self._strongest_first.tolist() if present[k]], 2))
         here, low, high = self._strength_differences(pairs, level)
         first, second = (self._ends([pair[side] for pair in pairs]) for side in (0, 1))
@@ -416,7 +416,7 @@ class Bootstrap:
     def _has_influence(self) -> NDArray[np.bool_]:
         """Nodes whose edges all have a sign in the estimate: they have an expected influence."""
         estimate = self.estimate
-        unsigned = (estimate.weights[0] > 0.0) & ~estimate.has_sign
+        unsigned = (estimate.norms[0] > 0.0) & ~estimate.has_sign
         signed = estimate.layout.nodes.signed.copy()
         signed[estimate.ends[unsigned].ravel()] = False
         return signed
@@ -647,7 +647,7 @@ class Bootstrap:
             empty = {name for name in levels if not any(columns[name])}
             left_out = {"kind", "se", *empty}
             shown.append((title, {k: v for k, v in columns.items() if k not in left_out}))
-        what = "strengths without shrinkage" if self.refit else "shrunken strengths"
+        what = "strengths without penalty" if self.refit else "shrunken strengths"
         title = f"Are they found again? Share of resamples that have the edge; {what}"
         columns = self._shown_selection()
         names = ("source", "target", "inclusion", "strength")

@@ -78,7 +78,7 @@ class PermutationComparison(GroupComparison):
     permutations : dict of str to ndarray
         The same with one row per permutation.
     estimates : Replicates
-        The models, one row per group: `weights`, `signed`, `ends`, `values`, `scales`.
+        The models, one row per group: `norms`, `signed`, `ends`, `values`, `scales`.
     compared : Replicates
         What permutations compare: groups with equal means, variances and shares.
     effective_rows : ndarray
@@ -163,9 +163,9 @@ class PermutationComparison(GroupComparison):
         apart = differences(self.compared)
         columns: dict[str, Any] = {**edge_names(self.fitted[0].schema, every.ends)}
         for row, name in enumerate(names):
-            columns[f"norm_{name}"] = every.weights[row]
+            columns[f"norm_{name}"] = every.norms[row]
             columns[f"sign_{name}"] = sign_names(every.sign[row])
-        present = every.weights.T > 0.0
+        present = every.norms.T > 0.0
         columns["present_in"] = [", ".join(compress(names, pair)) for pair in present]
         values = zip(names, self.compared.signed, strict=True)
         columns |= {f"estimate_{name}": each for name, each in values}
@@ -179,7 +179,7 @@ class PermutationComparison(GroupComparison):
         p_max = p_values(here, self.permutations["tests"][:, :1])
         columns |= {"p": p, **adjusted(p, max(self.n_pairs - len(p), 0)), "p_max": p_max}
         columns["differs"] = p_max <= self.alpha
-        order = np.lexsort((-every.weights.max(axis=0, initial=0.0), -largest))
+        order = np.lexsort((-every.norms.max(axis=0, initial=0.0), -largest))
         return {
             name: each[order] if isinstance(each, np.ndarray) else [each[k] for k in order]
             for name, each in columns.items()
@@ -187,7 +187,7 @@ class PermutationComparison(GroupComparison):
 
     @property
     def _graphs(self) -> tuple[list[int], list[float]]:
-        return [len(f.edges) for f in self.fitted], self.estimates.weights.sum(axis=1).tolist()
+        return [len(f.edges) for f in self.fitted], self.estimates.norms.sum(axis=1).tolist()
 
     @cached_property
     def _degenerate(self) -> Columns:

@@ -66,7 +66,9 @@ class Summary(Account):
     n_possible_deviations : int
         Edges that may vary, counted for each moderator.
     refitted : bool
-        Whether the estimates are those of the chosen graph without shrinkage.
+        Whether the estimates are those of the chosen graph without penalty.
+    shrunken : bool
+        Whether edges of several parameters are shrunken, each by its own variance.
     ridge : tuple of pairs of str
         Edges that have a ridge worth one row.
     noisy : tuple of str
@@ -94,6 +96,7 @@ class Summary(Account):
     transformed: tuple[str, ...] = ()
     n_possible_deviations: int = 0
     refitted: bool = False
+    shrunken: bool = False
     ridge: tuple[tuple[str, str], ...] = ()
     noisy: tuple[str, ...] = ()
     expected_false: float | None = None
@@ -199,6 +202,7 @@ def summarise(fitted: FittedModel, notes: tuple[str, ...] = ()) -> Summary:
         transformed=tuple(c.name for c in schema.columns if c.transform is not None),
         n_possible_deviations=_possible_deviations(fitted),
         refitted=report.refitted,
+        shrunken=report.shrunken,
         ridge=report.ridge,
         expected_false=fitted.expected_false,
         noisy=report.noisy,

@@ -20,12 +20,12 @@ __all__ = [
     "SHORT_KINDS",
     "cell_text",
     "edges_text",
+    "estimates_text",
     "facts",
     "lam_text",
     "sign_legend",
     "summary_text",
     "table_text",
-    "weights_text",
 ]
 
 TOP_EDGES = 12
@@ -163,7 +163,9 @@ def _lam(summary: Summary) -> str:
 
 def _estimates(summary: Summary) -> str:
     """Return whether they are shrunken, and which of them the rows alone do not settle."""
-    text = weights_text(summary.refitted, summary.lam)
+    text = estimates_text(summary.refitted, summary.lam)
+    if summary.shrunken:
+        text += "; edges of several parameters shrunken, each by its own variance"
     if summary.ridge:
         pairs = few(summary.ridge, show=lambda pair: " - ".join(map(_short, pair)))
         text += f"; a ridge worth one row on {pairs}, which the rows alone leave open"
@@ -173,17 +175,17 @@ def _estimates(summary: Summary) -> str:
     return text
 
 
-def weights_text(refitted: bool, lam: Lam) -> str:
-    """Return whether estimates are shrunken.
+def estimates_text(refitted: bool, lam: Lam) -> str:
+    """Return whether estimates have a penalty.
 
     Examples
     --------
-    >>> weights_text(True, 0.1), weights_text(False, 0.1)
-    ('without shrinkage, given these edges', 'shrunken by the penalty')
+    >>> estimates_text(True, 0.1), estimates_text(False, 0.1)
+    ('without penalty, given these edges', 'shrunken by the penalty')
     """
     if refitted:
-        return "without shrinkage, given these edges"
-    return "without shrinkage" if lam == 0.0 else "shrunken by the penalty"
+        return "without penalty, given these edges"
+    return "without penalty" if lam == 0.0 else "shrunken by the penalty"
 
 
 def _short(name: str) -> str:

@@ -80,8 +80,8 @@ def estimates_line(model, **report) -> str:
 
 
 def test_the_estimates_are_shrunken_or_not_and_it_says_where_the_rows_leave_them_open(hand):
-    model, plain = hand(), "without shrinkage, given these edges"
-    assert estimates_line(model, lam=0.0) == "without shrinkage"
+    model, plain = hand(), "without penalty, given these edges"
+    assert estimates_line(model, lam=0.0) == "without penalty"
     assert estimates_line(model, refitted=True) == plain
     found = estimates_line(model, refitted=True, ridge=(("sex", "edu"),), noisy=("age", "wage"))
     assert found == (
@@ -92,6 +92,11 @@ def test_the_estimates_are_shrunken_or_not_and_it_says_where_the_rows_leave_them
     assert "on a0 - b, a1 - b, a2 - b, a3 - b, a4 - b and 2 more, which" in estimates_line(
         model, refitted=True, ridge=many
     )
+
+
+def test_edges_of_several_parameters_are_said_to_be_shrunken_where_they_are(hand):
+    said = "without penalty, given these edges; edges of several parameters shrunken, each by its"
+    assert estimates_line(hand(), refitted=True, shrunken=True) == f"{said} own variance"
 
 
 def test_edges_with_a_ridge_have_a_column_for_it():

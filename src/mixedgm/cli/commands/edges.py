@@ -41,7 +41,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--shrunken",
         action="store_true",
-        help="show the norms of the penalised estimate beside those without shrinkage",
+        help="show the norms of the penalised estimate beside those without penalty",
     )
     parser.add_argument("--say", action="store_true", help="say in words what every edge says")
     add_format(parser)
@@ -52,7 +52,7 @@ def run(args: Namespace, console: Console) -> None:
     from mixedgm.studies.descriptions import describe
     from mixedgm.views.export import write
     from mixedgm.views.tables import edges_columns
-    from mixedgm.views.text import lam_text, weights_text
+    from mixedgm.views.text import estimates_text, lam_text
 
     check_output(args.output, args.model)
     ending = None if args.output is None else Path(args.output).suffix.lower()
@@ -64,7 +64,7 @@ def run(args: Namespace, console: Console) -> None:
         where = fitted.report.at or f"lam = {lam_text(fitted.report.lam)}"
         console.note(f"no edges: at {where} all columns are independent")
     elif fitted.report.was_fitted:
-        console.note(f"estimates are {weights_text(fitted.report.refitted, fitted.report.lam)}")
+        console.note(f"estimates are {estimates_text(fitted.report.refitted, fitted.report.lam)}")
     if ending == _GRAPHML:
         write(fitted, args.output)
         console.say(f"wrote {args.output}")
