@@ -101,6 +101,9 @@ export class GraphView {
     const wide = this.size.width > 600;
     const margin = { x: wide ? 70 : 48, y: wide ? 48 : 40 };
     this.camera.fit(this.scene.places, this.size, margin);
+    // A large node with its ring and the mark of the chosen one reaches beyond the usual margin.
+    margin.y = Math.max(margin.y, 1.5 * roomOf(this.scene, this.camera).radius + 6);
+    this.camera.fit(this.scene.places, this.size, margin);
     this.touched = false;
     this.redraw();
   }
