@@ -94,8 +94,8 @@ def test_a_table_of_two_by_two_has_its_log_odds_ratio(weighted):
     left = 1 - 2 / n
     assert row["estimate"] == pytest.approx(ratio * left, rel=1e-5)
     assert row["se"] == pytest.approx(np.sqrt((1 / counts).sum() * left), rel=1e-5)
-    step = norm.isf(0.025) * row["se"]
-    assert row["upper"] - row["estimate"] == pytest.approx(step)
+    cell = tests.parameters().iloc[0]
+    assert cell["upper"] - cell["estimate"] == pytest.approx(norm.isf(0.025) * cell["se"])
     assert tests.effective_n == n
 
 

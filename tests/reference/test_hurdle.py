@@ -325,7 +325,7 @@ def test_the_model_at_a_value_of_a_moderator_has_the_conditionals_of_its_rows(mo
         )
 
 
-def test_weights_of_edges_do_not_depend_on_units_and_are_those_of_resamples():
+def test_norms_of_edges_do_not_depend_on_units_and_are_those_of_resamples():
     rng = np.random.default_rng(0)
     z = rng.normal(size=(300, 3))
     debt = np.where(z[:, 0] + z[:, 1] > 0, np.exp(3 + z[:, 1]), 0.0)
@@ -334,13 +334,13 @@ def test_weights_of_edges_do_not_depend_on_units_and_are_those_of_resamples():
     model = mg.MixedGraphicalModel(lam=0.05, types=types, tol=1e-9).fit(frame)
     cents = frame.assign(debt=100 * debt)
     other = mg.MixedGraphicalModel(lam=0.05, types=types, tol=1e-9).fit(cents)
-    weights = model.edges().set_index(["source", "target"])["weight"]
-    np.testing.assert_allclose(other.edges()["weight"], weights, rtol=1e-6)
+    norms = model.edges().set_index(["source", "target"])["norm"]
+    np.testing.assert_allclose(other.edges()["norm"], norms, rtol=1e-6)
     task = prepare(encode(frame, Options(types=types)), Recipe())
     by_norm = task.layout.group_norms(solved(task, 0.05, tol=1e-9).theta) * task.yardstick
     nodes = [node.name for node in task.schema.nodes]
-    for (u, v), weight in zip(task.layout.pairs.tolist(), by_norm, strict=True):
-        assert weights.get((nodes[u], nodes[v]), 0.0) == pytest.approx(weight, abs=1e-6)
+    for (u, v), norm in zip(task.layout.pairs.tolist(), by_norm, strict=True):
+        assert norms.get((nodes[u], nodes[v]), 0.0) == pytest.approx(norm, abs=1e-6)
     resampled = mg.bootstrap(model, frame, 3, random_state=0, n_jobs=1)
-    again = resampled.selection().set_index(["source", "target"])["weight"]
-    np.testing.assert_allclose(again[weights.index], weights, rtol=1e-9)
+    again = resampled.selection().set_index(["source", "target"])["norm"]
+    np.testing.assert_allclose(again[norms.index], norms, rtol=1e-9)

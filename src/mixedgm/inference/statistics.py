@@ -108,7 +108,7 @@ def pair_statistics(estimates: PairEstimates, full: Nodes) -> PairStatistics:
         k = values.shape[1]
         along = directions[starts[groups][:, None] + np.arange(k)]
         both = np.stack([values, along], axis=2)
-        solved = np.linalg.solve(covariance, both)
+        solved = _solved(covariance, both)
         statistic[groups] = np.einsum("ga,ga->g", values, solved[:, :, 0])
         length = np.sqrt(np.einsum("ga,ga->g", along, solved[:, :, 1]))
         direction[groups] = np.einsum("ga,ga->g", values, solved[:, :, 1]) / length
@@ -119,6 +119,14 @@ def pair_statistics(estimates: PairEstimates, full: Nodes) -> PairStatistics:
     parts = [partial(test, *part) for part in estimates.by_size()]
     run_some(parts, int((layout.sizes**3).sum()))
     return PairStatistics(statistic, layout.sizes, direction, log_p)
+
+
+def _solved(matrices: Floats, vectors: Floats) -> Floats:
+    """Solutions; the shortest ones where a direction has no variance at all."""
+    try:
+        return np.asarray(np.linalg.solve(matrices, vectors))
+    except np.linalg.LinAlgError:
+        return np.asarray(np.linalg.pinv(matrices, hermitian=True) @ vectors)
 
 
 def log_tail(x: Floats, df: int) -> Floats:

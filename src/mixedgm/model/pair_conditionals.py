@@ -268,8 +268,9 @@ def _of_states(u: End, v: End, of_u: Floats, of_v: Floats, theta: Floats) -> Flo
 def _of_table(logits: Floats) -> Floats:
     """(n,) information of tables (n, rows, columns) of log probabilities."""
     rows, columns = _log_sum(logits, axis=2), _log_sum(logits, axis=1)
-    ratio = logits - rows[:, :, None] - columns[:, None, :]
     share = np.exp(logits)
+    with np.errstate(invalid="ignore"):
+        ratio = logits - rows[:, :, None] - columns[:, None, :]
     return np.asarray(np.maximum((share * np.where(share > 0.0, ratio, 0.0)).sum(axis=(1, 2)), 0.0))
 
 
@@ -282,7 +283,9 @@ def _normalised(logits: Floats) -> Floats:
 def _log_sum(logits: Floats, axis: int = 1) -> Floats:
     """Logarithms of sums of exponentials along an axis."""
     top = logits.max(axis=axis, keepdims=True)
-    return np.asarray(np.log(np.exp(logits - top).sum(axis=axis)) + np.squeeze(top, axis))
+    top = np.where(np.isfinite(top), top, 0.0)  # levels without rows have no probability
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(np.exp(logits - top).sum(axis=axis)) + np.squeeze(top, axis))
 
 
 def _integral(linear: Floats, precision: float) -> Floats:
