@@ -146,7 +146,9 @@ def test_a_nearly_constant_column_leaves_the_errors_of_others_alone() -> None:
     for nearly_constant in (False, True):
         rows = chain(nearly_constant)
         types = {"a": "continuous"} if nearly_constant else None
-        model = mg.MixedGraphicalModel(lam=0.15, missing="model", types=types, transforms=None).fit(rows)
+        model = mg.MixedGraphicalModel(lam=0.15, missing="model", types=types, transforms=None).fit(
+            rows
+        )
         found = mg.bootstrap(model, rows, n_boot=40, random_state=1, n_jobs=1)
         assert found.pair_replicates is not None
         assert found.pair_replicates.method == "graph"
