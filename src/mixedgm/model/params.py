@@ -50,7 +50,7 @@ class Params(metaclass=_OldForm):
     bias : ndarray
         Linear terms: one per continuous column, then one per level, which is ``-inf`` for a level
         that had no rows.
-    diagonal : ndarray (p,)
+    diagonal : ndarray (n_gaussian,)
         Diagonal of the precision of the continuous columns.
     coef : ndarray (d, d)
         Blocks of all pairs of nodes.  Symmetric, unless nodewise: then a row is a predictor and a
