@@ -3,7 +3,7 @@
 >>> import mixedgm as mg
 >>> model = mg.MixedGraphicalModel(lam=0.2).fit(mg.datasets.load_wage())
 >>> [(edge.source, edge.target) for edge in model.edges_][:2]
-[('logwage', 'education'), ('age', 'marital')]
+[('age', 'marital'), ('logwage', 'health_ins')]
 """
 
 from __future__ import annotations

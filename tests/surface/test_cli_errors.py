@@ -286,7 +286,7 @@ def test_a_model_without_edges_says_so(here: Path, capsys: pytest.CaptureFixture
     assert main([*FIT, "--lam", "50", "--quiet"]) == 0
     assert main(["edges", "x.mgm", "--format", "csv"]) == 0
     shown = capsys.readouterr()
-    assert shown.out == "source,target,kind,weight,sign,partial_correlation\n"
+    assert shown.out == "source,target,kind,strength,sign,partial_correlation,norm\n"
     assert "no edges: at lam = 50" in shown.err
     assert main(["plot", "x.mgm", "-o", "x.png"]) == 0
 

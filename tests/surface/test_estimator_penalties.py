@@ -177,7 +177,9 @@ def test_weight_two_for_all_changes_only_the_count(table):
     assert (report.total_weight, report.n_rows) == (160.0, 80)
 
 
-@pytest.mark.parametrize("options", [{"lam": 0.1}, {"n_lams": 8}, {"lam": 0.1, "refit": True}])
+@pytest.mark.parametrize(
+    "options", [{"lam": 0.1}, {"n_lams": 8, "select": "ebic"}, {"lam": 0.1, "refit": True}]
+)
 def test_whole_weights_are_repetition(table, options):
     weights = np.random.default_rng(0).integers(0, 3, len(table))
     one = mg.MixedGraphicalModel(tol=1e-9, **options).fit(table, sample_weight=weights)

@@ -30,8 +30,8 @@ STRONG = float(np.log(10.0))
 _UNDECIDED_BELOW = 0.05
 VERDICTS = ("present", "undecided", "absent")
 _LEADING = (
-    *("source", "target", "moderator", "strength", "lower", "upper", "df"),
-    *("p", "probability", "log_bf", "verdict"),
+    *("source", "target", "moderator", "strength", "lower", "upper"),
+    *("statistic", "df", "p", "probability", "verdict"),
 )
 """Columns of `edges()` that the text shows."""
 
