@@ -192,7 +192,7 @@ def test_whole_weights_are_repetition(table, options):
     assert one.fitted_.report.total_weight == weights.sum() == two.fitted_.report.total_weight
     if "n_lams" in options:
         np.testing.assert_allclose(
-            one.fitted_.scores["errors"], two.fitted_.scores["errors"], rtol=1e-5
+            one.fitted_.scores["ebic"], two.fitted_.scores["ebic"], rtol=1e-5
         )
 
 
