@@ -20,6 +20,7 @@ from stress.study_checks import (
     distances,
     numbers,
     require,
+    tests_by_name,
 )
 
 _N_BOOT = 15
@@ -165,11 +166,11 @@ def _with_one_more(case: MildTable, found: Any, cells: Any, kind: str) -> None:
 
 def _tested(inquiry: Inquiry, case: MildTable, model: Any, rng: np.random.Generator) -> None:
     options: dict[str, Any] = {"n_jobs": 1, "random_state": 1}
-    options["method"] = str(rng.choice(["auto", "free", "graph"], p=[0.6, 0.2, 0.2]))
+    options["method"] = str(rng.choice(["graph", "free"], p=[0.7, 0.3]))
     modelled = case.gaps != "none" and case.options.get("missing") == "model"
     if rng.random() < 0.3:
-        options["covariance"] = "rows"
-    if not modelled and case.n > 60 and rng.random() < 0.3:
+        options["covariance"] = "model"
+    elif not modelled and case.n > 60 and rng.random() < 0.3:
         options["cluster"] = rng.integers(0, case.n, case.n)
     tests = inquiry.ask(
         "tests",
@@ -200,7 +201,7 @@ def _repeated(case: MildTable, model: Any, weights: Any) -> None:
 
 
 def _statistics(tests: Any) -> dict[tuple[str, str], float]:
-    columns = by_name(tests.edges())
+    columns = tests_by_name(tests)
     pairs = zip(columns["source"], columns["target"], strict=True)
     return dict(zip(pairs, numbers(columns, "statistic").tolist(), strict=True))
 

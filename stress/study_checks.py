@@ -147,9 +147,16 @@ def _by_ends(columns: Any, name: str) -> dict[frozenset[Any], float]:
 # -- tests -----------------------------------------------------------------------------------------
 
 
+def tests_by_name(tests: Any) -> dict[str, list[Any]]:
+    """Columns of tests by the names that they have after a call without options."""
+    return {
+        name.removesuffix(tests.option): cells for name, cells in by_name(tests.edges()).items()
+    }
+
+
 def check_tests(tests: Any, names: Iterable[str], covariates: Iterable[str] = ()) -> None:
     """Tests of all pairs; p-values again from Wald's statistic, by scipy's chi-square."""
-    columns = by_name(tests.edges())
+    columns = tests_by_name(tests)
     w, df, p = (numbers(columns, name) for name in ("statistic", "df", "p"))
     require(np.isfinite(w) & (w >= 0.0), "tests: a statistic is not finite")
     for name in ("p", "p_holm", "p_bh", "probability"):

@@ -249,6 +249,7 @@ def _of_states(u: End, v: End, of_u: Floats, of_v: Floats, theta: Floats) -> Flo
     terms = u.statistics @ theta @ v.statistics.T
     terms = terms - terms.max()
     factor = np.exp(terms)
+    finite = np.where(factor > 0.0, terms, 0.0)  # levels without rows have no probability
     logits = [u.logits + of_u @ u.statistics.T, v.logits + of_v @ v.statistics.T]
     logits = [each - each.max(axis=1, keepdims=True) for each in logits]
     first, second = (np.exp(each) for each in logits)
@@ -258,9 +259,10 @@ def _of_states(u: End, v: End, of_u: Floats, of_v: Floats, theta: Floats) -> Flo
         return None
     share = first * to_first / total[:, None]
     other = second * (first @ factor) / total[:, None]
-    mixed = np.einsum("ni,ni->n", first, second @ (factor * terms).T) / total
+    mixed = np.einsum("ni,ni->n", first, second @ (factor * finite).T) / total
     out = mixed - np.log(total)
     for each, own in ((share, logits[0]), (other, logits[1])):
+        own = np.where(each > 0.0, own, 0.0)
         out += (each * (own - np.log(np.maximum(each, _SMALLEST)))).sum(axis=1)
     return np.asarray(np.maximum(out, 0.0))
 
