@@ -70,6 +70,13 @@ def _given(files: list[Path], rng: np.random.Generator) -> Callable[[], Any]:
     return ways[int(rng.integers(len(ways)))]
 
 
+def _is_scan(given: Callable[[], Any]) -> bool:
+    try:
+        return isinstance(given(), pl.LazyFrame)
+    except pa.ArrowInvalid:  # a dataset reads the schema at once
+        return False
+
+
 def _of_files(
     change: Callable[[list[Any], np.random.Generator], list[Any]], outcome: Outcome
 ) -> Sort:
@@ -194,7 +201,7 @@ def _damaged(frame: pd.DataFrame, folder: Path, rng: np.random.Generator) -> Par
         file.write_bytes(whole[:at] + rng.bytes(20) + whole[at + 20 :])
         return Parts(_given(files, rng), "family")
     given = _given(files, rng)
-    if isinstance(given(), pl.LazyFrame):  # polars does not name files, and skips empty ones
+    if _is_scan(given):  # polars does not name files, and skips empty ones
         return Parts(given, "refused" if file.stat().st_size else "family")
     return Parts(given, "refused", file.name)
 
