@@ -66,7 +66,6 @@ if TYPE_CHECKING:
     from mixedgm.table import Ordinal as Ordinal
     from mixedgm.table import Schema as Schema
     from mixedgm.table import check_table as check_table
-    from mixedgm.table.check import check as check
 
     __version__: str
 
@@ -115,7 +114,6 @@ _HOME = {
     "TableWarning": "mixedgm.errors",
     "TooLargeError": "mixedgm.errors",
     "bootstrap": "mixedgm.studies.bootstrap",
-    "check": "mixedgm.table.check",
     "check_table": "mixedgm.table",
     "compare": "mixedgm.estimator.groups",
     "compare_graphs": "mixedgm.studies.graphs",

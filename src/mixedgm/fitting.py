@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mixedgm.deprecation import renamed_arguments
 from mixedgm.errors import DistributionError, Finding, NotYetError, ParameterError, TableError
 from mixedgm.estimates import (
     Optimum,
@@ -30,7 +29,7 @@ from mixedgm.model.layout import Floats, Ints
 from mixedgm.model.margins import Margins
 from mixedgm.model.params import Params
 from mixedgm.notices import announce, enough_memory, warn_of_trouble, warn_unless_converged
-from mixedgm.options import RENAMED, Options
+from mixedgm.options import Options
 from mixedgm.parallel import Runtime, seeds
 from mixedgm.path.crossval import CV
 from mixedgm.path.evidence import Choice, Evidence
@@ -52,7 +51,6 @@ from mixedgm.table.parted import PartedDesign, Reader, learn_parts, parts_of
 from mixedgm.table.schema import Schema
 
 
-@renamed_arguments(RENAMED)
 def fit_path(
     X: Any,
     lams: ArrayLike | None = None,

@@ -36,9 +36,6 @@ _CHOICES: dict[str, tuple[Any, ...]] = {
     "penalize_covariates": (True, False),
 }
 
-RENAMED = {"transform": "transforms", "weights": "penalty_weights"}
-"""Old names of parameters, which work for one more release, and the new ones."""
-
 
 @dataclass(frozen=True, eq=False)
 class Options:

@@ -18,7 +18,6 @@ PACKAGE = SRC / "mixedgm"
 ROOMS = (
     "printable",
     "errors",
-    "deprecation",
     "parameters",
     "progress",
     "atomic",

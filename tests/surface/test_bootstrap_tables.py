@@ -72,18 +72,12 @@ def pairs(frame: pd.DataFrame) -> list[frozenset[str]]:
 
 
 def test_selection_is_what_separate_fits_say(found, model, alone) -> None:
-    with pytest.warns(FutureWarning, match=r"Bootstrap.intervals and Bootstrap.selection"):
-        edges = found.edges(level=0.8)
+    edges = found.selection()
     expected = strengths_of([*alone, model], signed=True)
     assert set(pairs(edges)) == set(expected)
     signed = expected.iloc[:N_BOOT][pairs(edges)]
-    np.testing.assert_allclose(edges["estimate"], expected.iloc[N_BOOT][pairs(edges)], atol=1e-5)
     np.testing.assert_allclose(edges["inclusion"], (signed != 0).mean(), atol=1e-12)
     np.testing.assert_allclose(edges["mean"], signed.mean(), atol=1e-5)
-    np.testing.assert_allclose(edges["lower"], np.percentile(signed, 10, axis=0), atol=1e-5)
-    np.testing.assert_allclose(edges["upper"], np.percentile(signed, 90, axis=0), atol=1e-5)
-    columns = found.selection()
-    pd.testing.assert_frame_equal(columns, edges.drop(columns=["estimate", "lower", "upper"]))
     assert (signed < 0).to_numpy().any()
     assert (edges["inclusion"] < 1).any()
 

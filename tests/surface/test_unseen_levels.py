@@ -220,17 +220,13 @@ def test_a_schema_is_kept_by_clones_and_model_files(tmp_path):
     assert mg.load(tmp_path / "model.mgm").get_params()["types"] == schema
 
 
-def test_both_predictions_take_columns_and_the_old_name_warns(model):
+def test_both_predictions_take_columns(model):
     rows = table(4, seed=9)
     new = model.predict_proba(rows, columns="city")
     pd.testing.assert_frame_equal(model.predict_proba(rows, "city"), new)
-    with pytest.warns(FutureWarning, match="now called columns"):
-        pd.testing.assert_frame_equal(model.predict_proba(rows, column="city"), new)
     several = model.predict_proba(rows, columns=["size", "city"])
     assert list(several) == ["size", "city"]
     pd.testing.assert_frame_equal(several["city"], new)
-    with pytest.raises(mg.ParameterError, match="old name"):
-        model.predict_proba(rows, "city", column="city")
 
 
 @pytest.mark.filterwarnings("ignore:the choice lies near the end")

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mixedgm.deprecation import renamed_arguments
 from mixedgm.diagnostics.result import Consistency, MissingEdge
 from mixedgm.diagnostics.theorem import Constants
 from mixedgm.errors import ParameterError
@@ -28,7 +27,6 @@ _FEWEST_DRAWS = 1000
 _TIES = 8
 
 
-@renamed_arguments({"weights": "penalty_weights"})
 def consistency(
     model: Any,
     *,

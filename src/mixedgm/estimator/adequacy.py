@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
 
-from mixedgm.deprecation import renamed
 from mixedgm.estimator.base import HasModel
 from mixedgm.parallel import RandomState
 from mixedgm.parameters import ensure, is_integer
@@ -170,5 +169,3 @@ class AdequacyMethods(HasModel):
             n_jobs=n_jobs,
             show=bool(verbose),
         )
-
-    check = renamed(check_fit, "model.check", "model.check_fit")

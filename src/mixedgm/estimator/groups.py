@@ -8,16 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
 
-from mixedgm.deprecation import renamed_arguments
 from mixedgm.estimator.model import MixedGraphicalModel
-from mixedgm.options import RENAMED, Options
+from mixedgm.options import Options
 
 if TYPE_CHECKING:
     from mixedgm.parallel import RandomState
     from mixedgm.studies.compare_result import GroupComparison
 
 
-@renamed_arguments(RENAMED)
 def compare(
     X: Any,
     groups: Any,

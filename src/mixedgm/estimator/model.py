@@ -9,7 +9,6 @@ from typing import Any, Self
 from numpy.typing import ArrayLike
 from sklearn.utils import Tags
 
-from mixedgm.deprecation import renamed_arguments, warn_renamed, with_new_names
 from mixedgm.estimator.adequacy import AdequacyMethods
 from mixedgm.estimator.graph import GraphMethods
 from mixedgm.estimator.joint import JointMethods
@@ -18,7 +17,7 @@ from mixedgm.estimator.moderated import ModerationMethods
 from mixedgm.estimator.new_data import NewDataMethods
 from mixedgm.estimator.report import ReportMethods
 from mixedgm.fitting import fit_table
-from mixedgm.options import RENAMED, Options
+from mixedgm.options import Options
 from mixedgm.parameters import with_options
 from mixedgm.settings import from_plain
 from mixedgm.table import as_frame
@@ -161,7 +160,6 @@ class MixedGraphicalModel(
     [('height', 'group', '+')]
     """
 
-    @renamed_arguments(RENAMED)
     def __init__(
         self,
         lam: float | ArrayLike | None = None,
@@ -217,12 +215,6 @@ class MixedGraphicalModel(
         self.random_state = random_state
         self.verbose = verbose
 
-    @property
-    def weights(self) -> str:
-        """Old name of `penalty_weights`, for one more release."""
-        warn_renamed("weights", "penalty_weights")
-        return self.penalty_weights
-
     def set_params(self, **params: Any) -> Self:
         """Change parameters, or options of a criterion or solver: ``select__gamma=0.25``.
 
@@ -234,7 +226,6 @@ class MixedGraphicalModel(
         >>> mg.MixedGraphicalModel(select=mg.EBIC()).set_params(select__gamma=0.25).select
         EBIC(gamma=0.25, per_node=False)
         """
-        params = with_new_names(params, RENAMED)
         nested: dict[str, dict[str, Any]] = {}
         for name in [name for name in params if "__" in name]:
             parameter, _, option = name.partition("__")

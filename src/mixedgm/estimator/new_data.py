@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.metaestimators import available_if
 
-from mixedgm.deprecation import renamed_arguments
 from mixedgm.errors import ParameterError
 from mixedgm.estimator.base import HasModel
 from mixedgm.estimator.in_parts import (
@@ -222,7 +221,6 @@ class NewDataMethods(HasModel):
         return out.iloc[:, 0] if frame.library == "pandas" else out[wanted[0]]
 
     @available_if(_has_discrete_target)
-    @renamed_arguments({"column": "columns"})
     def predict_proba(
         self, X: Any, columns: str | Sequence[str] | None = None, *, unseen: UnseenArg = "error"
     ) -> Any:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mixedgm.deprecation import warn_renamed
 from mixedgm.errors import DistributionError
 from mixedgm.model.conditional_gaussian import MOST_VALUES, ConditionalGaussian
 from mixedgm.model.layout import Floats, Ints, Layout
@@ -22,18 +20,8 @@ from mixedgm.model.moderation import (
 from mixedgm.model.nodes import Nodes
 
 
-class _OldForm(type):
-    """Lets `Params` be made from its named blocks, too, for one more release."""
-
-    def __call__(cls, *args: Any, **named: Any) -> Any:
-        if "n_levels" in named or (args and isinstance(args[0], tuple)):
-            warn_renamed("Params(n_levels, precision, ...)", "Params.of_blocks(...)")
-            return cls.of_blocks(*args, **named)  # type: ignore[attr-defined]
-        return super().__call__(*args, **named)
-
-
 @dataclass(frozen=True, eq=False)
-class Params(metaclass=_OldForm):
+class Params:
     """Parameters of a mixed graphical model.
 
     The log density is, up to its constant, the sum of every node's own terms and of

@@ -8,7 +8,7 @@ import stat
 import struct
 import zipfile
 from collections.abc import Mapping
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, fields
 from pathlib import Path as FilePath
 from typing import Any, BinaryIO
 
@@ -19,7 +19,7 @@ from mixedgm.fitted import FittedModel
 from mixedgm.model.layout import Floats
 from mixedgm.model.margins import MOST_COLUMNS, Margins, NodeTerms
 from mixedgm.model.params import Params, Units
-from mixedgm.options import RENAMED, Options
+from mixedgm.options import Options
 from mixedgm.printable import quoted
 from mixedgm.report import Completion, FitReport
 from mixedgm.settings import from_plain
@@ -65,7 +65,6 @@ _ALL_PAIRS = ("selection_frequency", "edge_probability", "shrunken_norms")
 _MOST_COUNTS = 10_000_000
 _OPTIONS = frozenset(field.name for field in fields(Options))
 _LONGEST_SETTING = 100_000  # values
-_REFIT_NOTE = "the chosen graph was refitted without shrinkage"
 
 _ZIP_START = b"PK\x03\x04"
 _LONGEST_REASON = 300
@@ -217,9 +216,8 @@ def _read(stream: BinaryIO) -> tuple[FittedModel, dict[str, Any]]:
     )
     _check_sizes(fitted)
     _check_norms(fitted)
-    settings = {RENAMED.get(name, name): value for name, value in document["settings"].items()}
-    _check_settings(settings, fitted)
-    return fitted, settings
+    _check_settings(document["settings"], fitted)
+    return fitted, document["settings"]
 
 
 def _sizes(schema: Schema, document: Mapping[str, Any], n_moderators: int) -> dict[str, int]:
@@ -295,10 +293,7 @@ def _report(stored: Mapping[str, Any]) -> FitReport:
         values["completion"] = Completion(**stored["completion"])
     certificate = Certificate(**{part.name: values.pop(part.name) for part in fields(Certificate)})
     cost = Cost(**{part.name: values.pop(part.name) for part in fields(Cost)})
-    report = FitReport(certificate, cost, **values)
-    if report.refitted is None:  # files from before had no field for it, but said so in a note
-        report = replace(report, refitted=_REFIT_NOTE in report.notes)
-    return report
+    return FitReport(certificate, cost, **values)
 
 
 def _check_params(params: Params) -> None:
@@ -461,7 +456,7 @@ def _margins_to_parts(
 
 
 def _margins(archive: Archive, sizes: Sizes) -> Margins | None:
-    """Return the margins of the table; None in a file without them, such as an older one."""
+    """Return the margins of the table; None in a file without them."""
     if "table_mean" not in archive.arrays:
         return None
     margins = Margins(

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mixedgm.deprecation import warn_renamed
 from mixedgm.errors import ParameterError, near_matches
 from mixedgm.fitted import FittedModel
 from mixedgm.model.layout import Floats, Ints
@@ -33,8 +32,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Bootstrap", "Failure"]
 
-_SPREAD = ("estimate", "lower", "upper")
-"""Of strengths as selected: no intervals of anything, and left out of `selection`."""
 _SHOWN = 12
 _BESIDE = {"free": "all others", "graph": "the edges that pass a test"}
 
@@ -247,18 +244,7 @@ class Bootstrap:
             are then those of norms.
         """
         self._only("nonparametric", "selection()")
-        columns = self._edge_parts(0.95) if parts else self._edges(0.95)
-        return self._frame({name: columns[name] for name in columns if name not in _SPREAD})
-
-    def edges(self, level: float = 0.95, *, parts: bool = False) -> Any:
-        """Old mixture of `intervals` and `selection`, for one more release.
-
-        Its intervals are of strengths as the model estimates them, 0 where a resample does not have
-        the edge.
-        """
-        warn_renamed("Bootstrap.edges", "Bootstrap.intervals and Bootstrap.selection")
-        self._only("nonparametric", "edges()")
-        return self._frame(self._edge_parts(level) if parts else self._edges(level))
+        return self._frame(self._edge_parts() if parts else self._edges())
 
     def difference(
         self, first: tuple[str, str], second: tuple[str, str], level: float = 0.95
@@ -308,25 +294,25 @@ class Bootstrap:
         inclusion = (self.replicates.norms > 0.0).mean(axis=0)
         return np.lexsort((-inclusion, -self.estimate.norms[0], -self.estimate.strengths[0]))
 
-    def _edges(self, level: float) -> Columns:
+    def _edges(self) -> Columns:
         """One entry per pair that has an edge in the estimate or in any resample."""
         estimate, samples, order = self.estimate, self.replicates, self._strongest_first
-        signed, here = (p.signed_strengths[:, order] for p in (samples, estimate))
+        signed = samples.signed_strengths[:, order]
         found = samples.norms[:, order] > 0.0
         return {
             **edge_names(self.fitted.schema, samples.ends[order]),
             "strength": estimate.strengths[0, order],
             **_sign_columns(estimate.sign[0, order], samples.sign[:, order], found),
-            **_interval_columns(here[0], signed, level),
+            "mean": signed.mean(axis=0),
         }
 
-    def _edge_parts(self, level: float) -> Columns:
+    def _edge_parts(self) -> Columns:
         """The same with an entry for every part."""
         estimate, samples = self.estimate.parts, self.replicates.parts
         order = np.argsort(np.argsort(self._strongest_first)[samples.pair], kind="stable")
         ends = self.replicates.ends[samples.pair[order]]
         names = self._part_names(ends, samples.ends[order])
-        here, signed = (np.where(p.sign < 0.0, -p.norms, p.norms) for p in (estimate, samples))
+        signed = np.where(samples.sign < 0.0, -samples.norms, samples.norms)
         return {
             **edge_names(self.fitted.schema, ends),
             "source_part": [source for source, _ in names],
@@ -334,7 +320,7 @@ class Bootstrap:
             "strength": self.estimate.strengths[0, samples.pair[order]],
             "norm": estimate.norms[0, order],
             **_sign_columns(estimate.sign[0, order], samples.sign[:, order], signed[:, order] != 0),
-            **_interval_columns(here[0, order], signed[:, order], level),
+            "mean": signed[:, order].mean(axis=0),
         }
 
     def _part_names(self, ends: Ints, parts: Ints) -> list[tuple[str | None, str | None]]:
@@ -352,7 +338,7 @@ class Bootstrap:
 
     def _shown_selection(self) -> Columns:
         """Those of `_edge_parts` with the names of the parts in place of those of the columns."""
-        columns = dict(self._edge_parts(0.95))
+        columns = dict(self._edge_parts())
         for end in ("source", "target"):
             both = zip(columns[end], columns.pop(f"{end}_part"), strict=True)
             columns[end] = [part or name for name, part in both]
@@ -566,14 +552,6 @@ class Bootstrap:
         return plot_selection(self._shown_selection(), max_edges=max_edges, ax=ax)
 
     @known_options
-    def plot_edges(
-        self, *, level: float = 0.95, max_edges: int | None = 40, ax: Axes | None = None
-    ) -> Axes:
-        """Old name of `plot_intervals`, for one more release."""
-        warn_renamed("Bootstrap.plot_edges", "Bootstrap.plot_intervals")
-        return self.plot_intervals(level=level, max_edges=max_edges, ax=ax)
-
-    @known_options
     def plot_differences(
         self, *, level: float = 0.95, max_edges: int | None = 40, ax: Axes | None = None
     ) -> Axes:
@@ -581,8 +559,7 @@ class Bootstrap:
         from mixedgm.views.plot_bootstrap import plot_differences
 
         self._only("nonparametric", "plot_differences()")
-        edges, columns = self._edges(level), self._differences(level)
-        return plot_differences(edges, columns, max_edges=max_edges, ax=ax)
+        return plot_differences(self._edges(), self._differences(level), max_edges=max_edges, ax=ax)
 
     @known_options
     def plot_centrality(

@@ -11,7 +11,6 @@ from typing import Any, Literal, cast, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mixedgm.deprecation import renamed, renamed_arguments
 from mixedgm.errors import (
     Finding,
     ParameterError,
@@ -78,7 +77,6 @@ __all__ = [
     "MissingArg",
     "TransformArg",
     "TypesArg",
-    "check",
     "check_table",
     "check_whole",
     "raise_or_warn",
@@ -156,7 +154,6 @@ class Checked:
         return "\n".join(lines)
 
 
-@renamed_arguments({"transform": "transforms"})
 def check_table(
     X: object,
     *,
@@ -275,9 +272,6 @@ def check_whole(
         gap.kept(weights),
         gap.leave_out,
     )
-
-
-check = renamed(check_table, "mixedgm.check", "mixedgm.check_table")
 
 
 def size_findings(frame: Frame, minimum: int) -> list[Finding]:

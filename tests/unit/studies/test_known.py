@@ -169,17 +169,6 @@ def test_everything_wrong_is_named():
         checked_params(schema_of({**COLUMNS, "y": 4}), params())
 
 
-def test_params_can_be_made_of_blocks_as_before():
-    blocks = [getattr(params(), name) for name in BLOCKS]
-    with pytest.warns(FutureWarning, match="Params.of_blocks"):
-        positional = mg.Params((3, 2), *blocks)
-    with pytest.warns(FutureWarning, match="Params.of_blocks"):
-        named = mg.Params(n_levels=(3, 2), **dict(zip(BLOCKS, blocks, strict=True)))
-    for made in (positional, named):
-        for name, block in zip(BLOCKS, blocks, strict=True):
-            np.testing.assert_array_equal(getattr(made, name), block)
-
-
 def test_several_mistakes_come_at_once():
     with pytest.raises(mg.ParameterError) as caught:
         mg.from_params({"a": "continuous", "b": "continuous"}, {"precision": [[1, 2], [0, -1]]})

@@ -116,8 +116,7 @@ def test_stability_has_a_line_for_every_statistic(dropping):
 
 def test_pictures_go_where_they_are_asked_to(boot, dropping):
     figure, ax = plt.subplots()
-    with pytest.warns(FutureWarning, match="plot_intervals"):
-        assert boot.plot_edges(ax=ax) is ax
+    assert boot.plot_intervals(ax=ax) is ax
     figure, ax = plt.subplots()
     assert dropping.plot_stability(ax=ax) is ax
     for plot in (
