@@ -20,7 +20,10 @@ from pathlib import Path
 ARCHIVE = Path(__file__).parent / "carried" / "packages.tar.xz"
 PYTHON = "3.12"
 PLATFORMS = ("manylinux_2_28_x86_64", "manylinux_2_27_x86_64", "manylinux2014_x86_64")
-PACKAGES = ("numba", "llvmlite", "array-api-compat", "narwhals", "joblib", "threadpoolctl", "tqdm")
+PACKAGES = (
+    *("numba", "llvmlite", "array-api-compat", "narwhals", "joblib", "threadpoolctl", "tqdm"),
+    *("pandas", "python-dateutil", "six", "tzdata"),
+)
 UNNEEDED = ("/tests/", "/testing/", "numba/cuda/tests", "llvmlite/tests")
 
 
