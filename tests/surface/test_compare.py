@@ -389,7 +389,8 @@ def test_unknown_options_of_pictures_are_errors_of_the_family():
     with pytest.raises(mg.ParameterError, match=r"'max_edge' \(did you mean 'max_edges'\?\)"):
         found.plot_differences(max_edge=3)
     boot = mg.bootstrap(found.models["p"], table[:30], 3, random_state=0, n_jobs=1)
-    for draw in (boot.plot_edges, boot.plot_differences, boot.plot_centrality, boot.plot_stability):
+    plots = boot.plot_intervals, boot.plot_selection, boot.plot_centrality, boot.plot_stability
+    for draw in plots:
         with pytest.raises(mg.ParameterError, match=f"{draw.__name__} has no option 'unknown'"):
             draw(unknown=1)
 

@@ -531,7 +531,7 @@ def test_text_html_and_picture_show_verdicts(tests):
     assert text.startswith("Tests of 6 pairs: 2 present, ")
     assert "variances from the rows" in " ".join(text.split())
     shown = ["source", "target", "strength", "lower", "upper", "statistic", "df", "p"]
-    assert text.splitlines()[1].split() == [*shown, "probability", "log_bf", "verdict"]
+    assert text.splitlines()[1].split() == [*shown, "probability", "verdict"]
     assert str(tests) == repr(tests) == text
     html = tests._repr_html_()
     assert "Tests of 6 pairs" in html

@@ -37,9 +37,6 @@ SCORED = [name for name, kind in KIND.items() if kind in ("ordinal", "count")]
 DISCRETE = [name for name, kind in KIND.items() if kind != "continuous"]
 
 EXEMPT = {
-    "model.check": "the old name of check_fit",
-    "bootstrap.edges": "the old mixture of intervals and selection",
-    "bootstrap.plot_edges": "the old name of plot_intervals",
     "model.get_params": "scikit-learn's: options, not columns",
     "model.set_params": "scikit-learn's: options, not columns",
     "model.get_metadata_routing": "scikit-learn's",

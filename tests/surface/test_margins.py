@@ -151,27 +151,6 @@ def test_a_file_brings_them_along(table, tmp_path):
     assert unknown.marginal(["a", "x"]).frame().equals(answer)
 
 
-def test_an_older_file_has_no_margins_and_answers_as_before(model, tmp_path):
-    model.save(tmp_path / "new.mgm")
-    with (
-        zipfile.ZipFile(tmp_path / "new.mgm") as new,
-        zipfile.ZipFile(tmp_path / "old.mgm", "w") as old,
-    ):
-        document = json.loads(new.read("model.json"))
-        assert {"table_mean", "table_variance", "table_covariance"} <= set(document["arrays"])
-        kept = [name for name in document["arrays"] if name.split("_")[0] not in ("table", "joint")]
-        del document["joint"]
-        old.writestr("model.json", json.dumps({**document, "arrays": kept}))
-        for name in kept:
-            old.writestr(f"{name}.npy", new.read(f"{name}.npy"))
-    loaded = mg.load(tmp_path / "old.mgm")
-    assert loaded.fitted_.margins is None
-    found = loaded.marginal("a").frame()["probability"]
-    np.testing.assert_allclose(found, shares(model.params_.joint)[:2], atol=1e-10)
-    with pytest.raises(mg.ParameterError, match="its file is older"):
-        loaded.joint_discrepancy()
-
-
 @pytest.mark.parametrize(
     ("part", "array"),
     [("table_mean", [np.nan] * 11), ("table_variance", [-1.0]), ("joint_diagonal", [0.0])],

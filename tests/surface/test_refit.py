@@ -1,7 +1,6 @@
 """The chosen graph without shrinkage: when, of what, and all that follows from it."""
 
 import json
-import zipfile
 
 import numpy as np
 import pandas as pd
@@ -285,38 +284,6 @@ def test_reasons_survive_in_a_file(tmp_path):
     assert not all(reasons)
     model.save(tmp_path / "model.mgm")
     assert mg.load(tmp_path / "model.mgm").fitted_.report.not_considered == reasons
-
-
-@pytest.mark.parametrize("refitted", [False, True])
-def test_files_from_before_load(separated, tmp_path, refitted):
-    """They have none of the new fields; a refit was told by a note."""
-    new, old = tmp_path / "new.mgm", tmp_path / "old.mgm"
-    separated.save(new)
-    with zipfile.ZipFile(new) as source, zipfile.ZipFile(old, "w") as target:
-        for item in source.infolist():
-            content = source.read(item)
-            if item.filename == "model.json":
-                content = _as_before(content, refitted)
-            if item.filename not in ("shrunken_norms.npy", "checksums.json"):
-                target.writestr(item, content)
-    model = mg.load(old)
-    report = model.fitted_.report
-    assert report.refitted == refitted
-    assert (report.ridge, report.noisy, report.unbounded) == ((), (), ())
-    assert (report.open_end, report.not_considered) == ("", ())
-    assert model.fitted_.shrunken_norms is None
-    assert_same_params(model.params_, separated.params_)
-    assert model.edges(shrunken=True)["shrunken_norm"].isna().all() == refitted
-
-
-def _as_before(content, refitted):
-    document = json.loads(content)
-    for name in ("refitted", "ridge", "noisy", "unbounded", "open_end", "not_considered"):
-        document["report"].pop(name)
-    if refitted:
-        document["report"]["notes"] = ["the chosen graph was refitted without shrinkage"]
-    document["arrays"].remove("shrunken_norms")
-    return json.dumps(document)
 
 
 # -- all that follows ------------------------------------------------------------------------------

@@ -158,33 +158,6 @@ def test_a_dense_wide_model_is_stored_whole(tmp_path: FilePath) -> None:
     assert list(difference(load(tmp_path / "dense.mgm")[0], dense)) == []
 
 
-def test_a_wide_file_from_before_loads(saved: FilePath, tmp_path: FilePath) -> None:
-    """Earlier versions wrote whole matrices, and a bit for every pair that may have an edge."""
-    fitted = wide_model()
-    assert fitted.path is not None
-    assert fitted.shrunken_norms is not None
-    params, layout = fitted.params, fitted.path.layout
-    names = ("precision", "cont_bias", "category_shift", "cat_interaction", "cat_bias")
-    arrays = {name: getattr(params, name) for name in names}
-    arrays["shrunken_norms"] = fitted.shrunken_norms
-    arrays["path_permitted"] = np.packbits(np.ones(WIDE * (WIDE - 1) // 2, dtype=bool))
-    groups = [point.groups for point in fitted.path.points]
-    arrays["path_groups"] = np.concatenate(groups)
-    arrays["path_values"] = np.concatenate([point.values for point in fitted.path.points])
-    assert layout.n_groups == WIDE * (WIDE - 1) // 2
-    document = _document(saved)
-    new = [name for name in document["arrays"] if name.endswith(("_places", "_entries"))]
-    new += ["bias", "diagonal", "path_pairs"]
-    document["arrays"] = sorted({*document["arrays"], *arrays} - set(new))
-    document["format_version"] = 1
-    del document["path"]["n_possible"]
-    changes: dict[str, bytes | None] = {f"{name}.npy": None for name in new}
-    changes |= {f"{name}.npy": _npy(array) for name, array in arrays.items()}
-    changes["model.json"] = json.dumps(document).encode()
-    back, _ = load(_rewritten(saved, tmp_path / "old.mgm", changes))
-    assert list(difference(back, fitted)) == []
-
-
 @pytest.mark.parametrize(
     ("name", "change", "says"),
     [

@@ -68,9 +68,8 @@ def path_to_parts(path: Path | None) -> tuple[dict[str, Any] | None, Arrays]:
         "status": [point.status.name for point in points],
         "notes": [list(point.notes) for point in points],
         "traced": traced,
+        "n_possible": path.n_possible if is_wide else None,
     }
-    if is_wide:
-        document["n_possible"] = path.n_possible
     return document, arrays
 
 

@@ -207,7 +207,7 @@ _FORMS: dict[tuple[str, ...], dict[str, Check]] = {
     ("object", "options"): {"object": text(*OBJECTS), "options": _settings},
 }
 
-_RULE, _LOSS = (text("and", "or"), "and"), (text(*get_args(Loss)), "pseudolikelihood")
+_RULE, _LOSS = text("and", "or"), text(*get_args(Loss))
 
 COMPLETION = record(
     {
@@ -232,22 +232,21 @@ REPORT = record(
         "total_weight": number(0.0),
         "notes": list_of(text()),
         "criterion": maybe(text()),
-        # What the first files did not say.
-        **dict.fromkeys(COST, (number(0.0), 0.0)),
+        **dict.fromkeys(COST, number(0.0)),
         "rule": _RULE,
         "loss": _LOSS,
-        "kkt_error": (number(0.0, np.inf), 0.0),
-        "objective_error": (number(0.0, np.inf), 0.0),
-        "at": (text(), ""),
-        "refitted": (truth, None),
-        "shrunken": (truth, False),
-        "ridge": (list_of(list_of(text(), 2)), []),
-        "untested": (list_of(list_of(text(), 3)), []),
-        "noisy": (list_of(text()), []),
-        "unbounded": (list_of(text()), []),
-        "open_end": (text(), ""),
-        "not_considered": (list_of(text()), []),
-        "completion": (maybe(COMPLETION), None),
+        "kkt_error": number(0.0, np.inf),
+        "objective_error": number(0.0, np.inf),
+        "at": text(),
+        "refitted": truth,
+        "shrunken": truth,
+        "ridge": list_of(list_of(text(), 2)),
+        "untested": list_of(list_of(text(), 3)),
+        "noisy": list_of(text()),
+        "unbounded": list_of(text()),
+        "open_end": text(),
+        "not_considered": list_of(text()),
+        "completion": maybe(COMPLETION),
     }
 )
 
@@ -260,7 +259,7 @@ PATH = record(
         "status": list_of(text(*(status.name for status in Status))),
         "notes": list_of(list_of(text())),
         "traced": truth,
-        "n_possible": (maybe(whole(0)), None),
+        "n_possible": maybe(whole(0)),
     }
 )
 
@@ -272,7 +271,7 @@ DOCUMENT = record(
         "settings": _settings,
         "scores": list_of(text()),
         "path": maybe(PATH),
-        "joint": (maybe(record({"error": number(0.0, np.inf), "sampled": truth})), None),
+        "joint": maybe(record({"error": number(0.0, np.inf), "sampled": truth})),
         "arrays": list_of(text()),
     }
 )

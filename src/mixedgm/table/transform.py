@@ -185,9 +185,8 @@ def departure(values: Floats, weights: Floats | None = None) -> float:
 
     Examples
     --------
-    >>> numbers = np.arange(1.0, 1001.0)
-    >>> round(departure(numbers), 3), round(departure(normal_scores(numbers)), 3)
-    (0.044, 0.0)
+    >>> round(departure(np.arange(1.0, 1001.0)), 3)
+    0.044
     """
     distinct, counts, scores = _ranked(values, weights)
     return 1.0 - _squared_correlation(distinct, scores, counts)
