@@ -15,9 +15,11 @@ from itertools import combinations
 
 import numpy as np
 
-from mixedgm.inference.two_groups import FEWEST, MOST_STEPS, TOL, likelihood_ratios, smoothed
+from mixedgm.inference.two_groups import MOST_STEPS, TOL, likelihood_ratios, smoothed
 from mixedgm.model.layout import Floats
 
+_FEWEST = 0.2
+"""Pairs that are expected to differ at least."""
 _ALL_SETS = 4
 """Up to so many groups, an edge may be in any set of them; with more, in one or in all but one."""
 _MOST_PAIRS = 20_000
@@ -78,7 +80,7 @@ class GroupPatterns:
         ratios = [each[::stride] for each in self._ratios]
         n_sets = len(self.together)
         weights = [smoothed(np.zeros(each.shape[1])) for each in ratios]
-        added = np.append([1.0, 1.0], np.full(n_sets, FEWEST / n_sets))
+        added = np.append([1.0, 1.0], np.full(n_sets, _FEWEST / n_sets))
         shares = added / added.sum()
         for _ in range(MOST_STEPS):
             given = self._given(ratios, shares, weights)

@@ -23,8 +23,10 @@ _MANY = 50.0
 """Edges from which on the distribution of their noncentralities is smoothed less."""
 _STEP = 0.05
 """Values of z are rounded to multiples of this before they are counted."""
-FEWEST = 0.2
+_FEWEST = 0.1
 """Edges that a table is expected to have at least."""
+_PRIOR = (0.5, 5.5)
+"""Parameters of the beta distribution that the share of edges has before it is estimated."""
 MOST_STEPS = 500
 TOL = 1e-6
 
@@ -34,9 +36,10 @@ class TwoGroups:
     """Pairs with and without an edge.
 
     Shares are estimated by EM with smoothing (Silverman, Jones, Wilson and Nychka 1990).  The
-    kernel has a width of one where edges are few, and less where they are many.  One pair without
-    an edge, and one whose noncentrality is anything from 1 to 12, are added to those of the table:
-    so noise has next to no edges, and a single large z does not tell how large others are.
+    kernel has a width of one where edges are few, and less where they are many.  The share of edges
+    has a beta distribution before the table is seen: so noise has next to no edges, and chance does
+    not overstate the share where pairs are few.  One edge whose noncentrality is anything from 1 to
+    12 is added to those of the table, so that a single large z does not tell how large others are.
 
     Examples
     --------
@@ -57,10 +60,11 @@ class TwoGroups:
         some = np.flatnonzero(count)
         count, ratios = count[some], likelihood_ratios(np.float64(_STEP) * some)
         share, weights = 0.1, smoothed(np.zeros(ratios.shape[1]))
+        less, total = 1.0 - _PRIOR[0], count.sum() + sum(_PRIOR) - 2.0
         for _ in range(MOST_STEPS):
             slab = ratios * (share * weights)
             edges = (count / (1.0 - share + slab.sum(axis=1))) @ slab
-            before, share = share, max(float(edges.sum()), FEWEST) / (count.sum() + 1.0)
+            before, share = share, max(float(edges.sum()) - less, _FEWEST) / total
             weights = smoothed(edges)
             if abs(share - before) <= TOL * before:
                 break

@@ -106,7 +106,7 @@ class LocalFDR(_ErrorRate):
     'local false discovery rate of at most 0.2'
     """
 
-    limit: float = 0.45
+    limit: float = 0.5
 
     def __post_init__(self) -> None:
         inside = is_real(self.limit) and 0.0 < self.limit < 1.0

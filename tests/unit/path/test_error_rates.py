@@ -220,5 +220,5 @@ def test_limits_are_checked(criterion, name, value):
 
 def test_the_default_comes_first():
     assert next(iter(NAMED)) == "local-fdr"
-    assert NAMED["local-fdr"] == LocalFDR(0.45)
+    assert NAMED["local-fdr"] == LocalFDR(0.5)
     assert NAMED["fdr"] == FDR(0.1)
