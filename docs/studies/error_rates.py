@@ -29,7 +29,19 @@ import default
 import kinds
 import numpy as np
 import pandas as pd
-from default import DECIMALS, MIXED, NUMBER, Edges, Graph, Pair, Table, levels, of_model, random
+from default import (
+    DECIMALS,
+    MIXED,
+    NUMBER,
+    Edges,
+    Graph,
+    Pair,
+    Table,
+    drawn_normal,
+    levels,
+    of_model,
+    random,
+)
 from numpy.typing import NDArray
 from scipy.stats import beta, expon, nbinom, norm
 from scipy.stats import t as student
@@ -213,11 +225,6 @@ def latent(n_rows: int, covariance: Covariance, margin: Margin, kind: str) -> Se
         return Population(rows, (kind,) * len(sigma), frozenset(pairs))
 
     return Setting(n_rows, population=draw)
-
-
-def drawn_normal(sigma: Floats, n_rows: int, rng: Generator) -> Floats:
-    """Normal rows."""
-    return rng.standard_normal((n_rows, len(sigma))) @ np.linalg.cholesky(sigma).T
 
 
 def cut(sigma: Floats, rng: Generator) -> Rows:
