@@ -291,6 +291,14 @@ def test_tests_have_the_probabilities_of_the_fit(options, tmp_path):
     assert false == pytest.approx((1 - probabilities(model, again)[1]).sum(), abs=1e-3)
 
 
+def test_where_two_graphs_lead_to_each_other_the_smaller_one_is_taken():
+    """In this table each is what a search from the other one finds."""
+    model = mg.MixedGraphicalModel(types=TYPES, n_jobs=1).fit(patients(250, seed=1))
+    assert any("found no graph whose edges all pass" in note for note in model.fitted_.report.notes)
+    assert len(model.edges_) == 12
+    assert (model.edges()["probability"] > 0.5).all()
+
+
 def test_tests_have_the_probabilities_of_a_fit_with_gaps():
     table = patients(200, seed=1)
     table["age"] = table["age"].where(np.arange(200) % 7 > 0)

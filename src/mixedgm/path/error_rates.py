@@ -13,7 +13,7 @@ from mixedgm.model.layout import Floats, Ints
 from mixedgm.parameters import HasParams, ensure, is_real
 from mixedgm.path.criteria import EBIC
 from mixedgm.path.evidence import Choice, Evidence
-from mixedgm.path.graph_search import MOST_GRAPHS, Limit, SettledGraph, settled
+from mixedgm.path.graph_search import Limit, SettledGraph, pairs_tested, settled
 from mixedgm.path.pair_tests import PairTests, fine_refit, noise_level, untestable
 from mixedgm.path.path import Path, PathPoint
 from mixedgm.path.task import Task, prepare
@@ -170,20 +170,28 @@ def settled_from(
 
     The search begins at a fine refit of the graph.  So the tests depend on the rows and the graph
     alone, not on how the graph was found, and a table that is tested again has the same numbers.
+    Every graph has its own limit, so that searches can lead from one graph to the next and back:
+    then the smallest graph of the circle is taken, wherever the circle was entered.
     """
-    for _ in range(_MOST_RESTARTS):
+    circle: list[tuple[int, tuple[int, ...]]] = []
+    while True:
         theta = fine_refit(task, graph, task.null.theta if theta is None else theta)
-        found, before = settled(task, graph, limit, theta), graph
-        if np.array_equal(found.graph, before) or not found.ended:
-            break
+        found = settled(task, graph, limit, theta)
+        if np.array_equal(found.graph, graph) or not found.ended:
+            return found
+        circle.append((len(graph), tuple(graph.tolist())))
         graph, theta = found.graph, found.tests.theta
-    return found
+        if (len(graph), tuple(graph.tolist())) in circle:
+            break
+    first = circle.index((len(graph), tuple(graph.tolist())))
+    graph = np.array(min(circle[first:])[1], dtype=np.int64)
+    tests = pairs_tested(task, graph, fine_refit(task, graph, theta))
+    return SettledGraph(tests, graph, ended=False)
 
 
-_MOST_RESTARTS = 3
 _NOT_ENDED = (
-    f"the search for the graph was ended after {MOST_GRAPHS} graphs: the best of them was taken, "
-    "and some of its edges may not pass their tests"
+    "the search found no graph whose edges all pass their tests and whose other pairs all fail: "
+    "the best of those visited was taken, and some of its edges may not pass"
 )
 _NO_GROUPS = np.zeros(0, dtype=np.int64)
 

@@ -85,14 +85,21 @@ def settled(
     if many:
         graph, theta = search.grown(task, graph, theta, apart)
     for _ in range(MOST_GRAPHS):
-        tests = pairs_given(task, graph, theta, dtype=np.float32, apart=apart, screened=many)
-        place = search.place(tests)
+        place = search.place(pairs_tested(task, graph, theta, many_pairs=many_pairs))
         found = search.better(place)
         if found is None:
             return SettledGraph(place.judged(search.ratios), graph, ended=True)
         graph, fit = found
         theta = task.theta_of(place.task.params(fit.solution.theta))
     return SettledGraph(place.tests, place.graph, ended=False)
+
+
+def pairs_tested(
+    task: Task, graph: Ints, theta: Floats, *, many_pairs: int = MANY_PAIRS
+) -> PairTests:
+    """All pairs, tested as a search tests them; the refit begins at `theta`."""
+    apart, many = untested(task), _has_more(task, many_pairs)
+    return pairs_given(task, graph, theta, dtype=np.float32, apart=apart, screened=many)
 
 
 @dataclass(frozen=True, eq=False)
