@@ -146,9 +146,11 @@ def test_a_nearly_constant_column_leaves_the_errors_of_others_alone() -> None:
     for nearly_constant in (False, True):
         rows = chain(nearly_constant)
         types = {"a": "continuous"} if nearly_constant else None
-        model = mg.MixedGraphicalModel(lam=0.15, missing="model", types=types, transforms=None).fit(
-            rows
-        )
+        model = mg.MixedGraphicalModel(
+            select=mg.FDR(0.01), missing="model", types=types, transforms=None
+        ).fit(rows)
+        pairs = sorted(tuple(edge[:2]) for edge in model.edges_)
+        assert pairs == [("x0", "x1"), ("x1", "x2"), ("x3", "x4")]
         found = mg.bootstrap(model, rows, n_boot=40, random_state=1, n_jobs=1)
         assert found.pair_replicates is not None
         assert found.pair_replicates.method == "graph"

@@ -345,8 +345,8 @@ class JointMethods(HasModel):
         >>> model.conditional("health", given, data=wage)
         Distribution of health given education = 4. College Grad, health_ins = 2. No
         health          probability  observed
-        1. <=Good            0.2416    0.3013
-        2. >=Very Good       0.7584    0.6987
+        1. <=Good            0.2152    0.3013
+        2. >=Very Good       0.7848    0.6987
         (exact under the model; observed in 156 rows of the table that match)
         """
         model = self._model
