@@ -549,7 +549,8 @@ def _smooth(
     if recipe.loss == "likelihood":
         return Likelihood(layout, moments, rows.n_rows)
     if recipe.loss == "likelihood-mc":
-        from mixedgm.objective.sampled import GradientChains, SampledLikelihood
+        from mixedgm.joint.expectations import GradientChains
+        from mixedgm.objective.sampled import SampledLikelihood
 
         rng = np.random.default_rng(recipe.seed or np.random.SeedSequence(0))
         chains = GradientChains(rng, _sampler(recipe).n_chains // 64)
