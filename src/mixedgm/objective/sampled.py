@@ -10,8 +10,8 @@ import numpy as np
 from scipy.special import logsumexp
 
 from mixedgm.errors import DistributionError
-from mixedgm.joint.expectations import BATCHES, KEPT, GradientChains
 from mixedgm.joint.field import Gaussian, gaussian
+from mixedgm.joint.gradient_chains import BATCHES, KEPT, GradientChains
 from mixedgm.model.conditional_gaussian import ConditionalGaussian
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.model.params import from_theta

@@ -549,7 +549,7 @@ def _smooth(
     if recipe.loss == "likelihood":
         return Likelihood(layout, moments, rows.n_rows)
     if recipe.loss == "likelihood-mc":
-        from mixedgm.joint.expectations import GradientChains
+        from mixedgm.joint.gradient_chains import GradientChains
         from mixedgm.objective.sampled import SampledLikelihood
 
         rng = np.random.default_rng(recipe.seed or np.random.SeedSequence(0))
