@@ -433,7 +433,7 @@ def test_text_and_picture() -> None:
         "strength_s",
         "Pairs, the most different first",
         "p_max",
-        "are stronger in t",
+        "stronger: 1 in s, 0 in t",
         "The graphs differ",
     ):
         assert word in str(found)

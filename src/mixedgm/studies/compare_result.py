@@ -391,12 +391,10 @@ class DifferenceComparison(GroupComparison):
             + (balance if chosen else ""),
         ]
         if len(self.groups) == 2 and self.differs.any():
-            first, second = tested.strengths[0]
-            count = int((second > first)[self.differs].sum())
-            lines.append(
-                f"of {int(self.differs.sum())} pairs that differ, {count} are stronger in "
-                f"{one_line(self._names[1])}"
-            )
+            first, second = tested.strengths[0][:, self.differs]
+            more = (first > second).sum(), (second > first).sum()
+            counts = [f"{n} in {one_line(g)}" for n, g in zip(more, self._names, strict=True)]
+            lines.append(f"pairs that differ by where they are stronger: {', '.join(counts)}")
         missing = self._untested
         if missing["reason"]:
             named = [
