@@ -10,6 +10,7 @@ need Chromium, its driver and selenium. ``--keep`` writes the reduced ones of th
 from __future__ import annotations
 
 import io
+import os
 import sys
 from collections.abc import Callable
 from importlib.util import find_spec
@@ -26,7 +27,6 @@ from mixedgm.html_report.material import Material
 from tests.support.report_browser import Page, browser_programs, started_browser
 
 HERE = Path(__file__).resolve().parent
-SHARED = HERE.parents[2] / "shared" / "data"
 SIZES = {"phone": (390, 700), "tablet": (820, 700), "desktop": (1400, 800)}
 SCALES = {
     "A": "agreeableness",
@@ -54,8 +54,9 @@ def from_r(package: str, name: str) -> Any:
 
 
 def shared(name: str, read: Callable[[Path], Any]) -> Any:
-    """Return a table of the shared data, or None where these are not there."""
-    return read(SHARED / name) if (SHARED / name).exists() else None
+    """Return a table of the folder in the variable DATA, or None where it is not there."""
+    path = Path(os.environ.get("DATA", HERE.parents[2] / "shared" / "data")) / name
+    return read(path) if path.exists() else None
 
 
 def items_of(table: pd.DataFrame) -> pd.DataFrame:
@@ -86,6 +87,18 @@ def ames() -> Any:
     return None if table is None else table.fillna(absent)
 
 
+def titanic() -> Any:
+    """Return the people on board of the Titanic; the age of some is not known."""
+    table = from_r("carData", "TitanicSurvival")
+    return None if table is None else table.drop(columns=["rownames"], errors="ignore")
+
+
+def colleges() -> Any:
+    """Return the colleges of a guide of 1995: numbers, and whether they are private."""
+    table = from_r("ISLR", "College")
+    return None if table is None else table.drop(columns=["rownames"], errors="ignore")
+
+
 def adult() -> Any:
     """Return 8,000 people of the census of 1994."""
     table = shared("adult.parquet", pd.read_parquet)
@@ -95,6 +108,8 @@ def adult() -> Any:
 TABLES: dict[str, tuple[Callable[[], Any], dict[str, Any]]] = {
     "wage": (mg.datasets.load_wage, {}),
     "penguins": (lambda: shared("penguins.csv.gz", pd.read_csv), {"missing": "drop"}),
+    "titanic": (titanic, {"missing": "model"}),
+    "colleges": (colleges, {}),
     "questionnaire": (questionnaire, {"types": "ordinal"}),
     "clinical": (clinical, {"missing": "model"}),
     "adult": (adult, {}),
