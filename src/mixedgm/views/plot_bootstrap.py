@@ -35,6 +35,7 @@ __all__ = [
 _LINES = ("#333333", "#0072B2", "#D55E00", "#009E73", "#CC79A7")
 _MARKERS = ("o", "s", "D", "^", "v")
 _DIFFERENT, _ALIKE = "#444444", "#D9D9D9"
+_HOLLOW = "#FFFFFF"
 _ROW_INCHES = 0.22
 
 
@@ -191,10 +192,8 @@ def _draw_intervals(
         ax.scatter(values["mean"], rows, marker="|", s=40, color=INK, linewidth=1.0, zorder=2)
     estimate = values["estimate"]
     outside = (estimate < values["lower"]) | (estimate > values["upper"])
-    for at, look in ((~outside, {"s": 18}), (outside, {"s": 16, "facecolors": ax.get_facecolor()})):
-        edges = [colour for colour, here in zip(colours, at, strict=True) if here]
-        fill = {} if "facecolors" in look else {"facecolors": edges}
-        ax.scatter(estimate[at], rows[at], edgecolors=edges, zorder=3, **look, **fill)
+    fills = np.where(outside, _HOLLOW, np.asarray(colours, dtype=object)).tolist()
+    ax.scatter(estimate, rows, s=18, facecolors=fills, edgecolors=colours, zorder=3)
     return bool(outside.any())
 
 
@@ -212,7 +211,7 @@ def _interval_legend(ax: Axes, outside: bool) -> None:
     ]
     if outside:
         text = "outside: resampled graphs have other edges, often fewer"
-        keys.append(Line2D([], [], label=text, **dot, markerfacecolor=ax.get_facecolor()))
+        keys.append(Line2D([], [], label=text, **dot, markerfacecolor=_HOLLOW))
     ax.legend(
         handles=keys,
         frameon=False,

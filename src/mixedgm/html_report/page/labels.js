@@ -164,7 +164,6 @@ function chooseSides(scene, camera, size, points, wide, room) {
     .map((_, at) => at)
     .sort((a, b) => (scene.around?.[b].length ?? 0) - (scene.around?.[a].length ?? 0));
   const whole = camera.zoom <= 1;
-  const own = GAP + FARTHER + Math.max(1.1 * room.radius, room.reach);
   for (const at of order) {
     const point = points[at];
     let [best, least, faults] = [0, Infinity, 0];
@@ -172,6 +171,7 @@ function chooseSides(scene, camera, size, points, wide, room) {
       const box = boxAt(k, point, wide[at], room);
       let wrong = whole && !isInside(box, size) ? 1 : 0;
       for (const other of taken) if (overlaps(box, other)) wrong += 1;
+      const own = distanceToBox(point, box) + FARTHER;
       points.forEach((other, node) => {
         if (node !== at && distanceToBox(other, box) < own) wrong += 2;
       });
