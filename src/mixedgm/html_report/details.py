@@ -67,7 +67,7 @@ def _rows_behind(material: Material, block: Interaction) -> Floats | None:
         return None
     gaps, schema = material.gaps, material.fitted.schema
     u, v = schema.node_index(block.row), schema.node_index(block.column)
-    known = ~gaps.missing[:, [u, v]].any(axis=1)
+    known = np.asarray(~gaps.missing[:, [u, v]].any(axis=1), dtype=np.float64)
     weights = known if gaps.weights is None else known * gaps.weights
     return np.asarray((_members(gaps, u) * weights[:, None]).T @ _members(gaps, v))
 

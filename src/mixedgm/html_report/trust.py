@@ -158,7 +158,7 @@ def _fit(material: Material) -> Json:
 
 def _remedies(material: Material, check: ModelCheck) -> list[Json]:
     """Return what is flagged by what it means, with what to do about all of it."""
-    found = []
+    found: list[Json] = []
     for each in check.by_meaning():
         text, _, to_do = each.advice.partition(" To do: ")
         flags = [_flag(material, flag) for flag in each.flags[:_MOST_FLAGS]]

@@ -185,7 +185,8 @@ class ModelCheck:
     def by_meaning(self) -> tuple[Remedy, ...]:
         """Return what is flagged by what it means, columns before pairs."""
         found: dict[str, list[NodeCheck | PairCheck]] = {}
-        for check in (*self.node_checks, *self.pair_checks):
+        checks: tuple[NodeCheck | PairCheck, ...] = (*self.node_checks, *self.pair_checks)
+        for check in checks:
             if check.flagged:
                 found.setdefault(check.meaning, []).append(check)
         remedies = []
