@@ -11,7 +11,7 @@ SPREAD = -n $(JOBS) --dist loadfile
 
 .DEFAULT_GOAL := help
 .PHONY: help install demo test test-fast test-statistical bench bench-peers experiments \
-    experiments-quick stress docs dist lint lint-js format clean
+    experiments-quick stress docs gallery pictures dist lint lint-js format clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /:/' | \
@@ -57,6 +57,13 @@ stress: $(STAMP)  ## hostile input by the thousand (hours; goes on where it was 
 
 docs: $(VENV)/.docs  ## build the site into build/site, from nothing, warnings as errors
 	$(BIN)/python docs/build.py $(ARGS)
+
+gallery: $(STAMP)  ## pictures of eight real tables into OUT; DATA=folder of adult and Ames (minutes)
+	$(if $(DATA),DATA=$(DATA)) $(BIN)/python -m docs.images.make_networks $(or $(OUT),build/gallery) $(ARGS)
+
+pictures: $(STAMP)  ## pictures of the documentation: views, and first screens of the report
+	$(BIN)/python docs/images/make.py
+	$(BIN)/python -m docs.images.make_report
 
 dist: $(VENV)/.dist  ## build wheel and sdist, try them at the lowest and newest dependencies (minutes)
 	$(BIN)/python -m release $(ARGS)

@@ -16,7 +16,7 @@ import mixedgm as mg
 from tests.support.report_browser import Page, started_browser
 
 HERE = Path(__file__).resolve().parent
-SIZES = {"phone": (390, 844), "tablet": (820, 1180), "desktop": (1400, 1000)}
+SIZES = {"phone": (390, 844), "tablet": (800, 1100), "desktop": (1400, 1000)}
 
 
 def write_report(file: Path) -> None:

@@ -33,7 +33,7 @@ def near(colours: dict[str, int], wanted: str, reach: int = 12) -> int:
 def test_everything_is_there_and_nothing_is_asked_for(page: Page, patients_report: Path) -> None:
     page.open(patients_report)
     assert page.text("h1") == "Patients"
-    assert page.texts("h2") == ["Graph", "Tables", "Can I trust it?", "Methods"]
+    assert page.texts("h2") == ["Graph", "Tables", "Can I trust it?", "Methods", "Words"]
     assert page.texts("[role=tab]") == [
         *("Edges", "Columns", "Tests", "Intervals", "Found again"),
         *("Groups", "Whole graphs", "Differences"),

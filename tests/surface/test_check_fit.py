@@ -226,3 +226,14 @@ def test_a_long_check_is_announced_before_it_begins():
     model = mg.MixedGraphicalModel(lam=0.2).fit(x)
     with pytest.raises(mg.LongRunWarning, match=r"1,000 simulated tables of 50 rows.*n_sim="):
         model.check_fit(x, n_sim=1_000, n_jobs=1)
+
+
+def test_flags_are_grouped_by_what_they_mean():
+    table = people(800, seed=3)
+    checked = mg.MixedGraphicalModel(lam=0.2).fit(table).check_fit(table, refit=False, **QUICK)
+    remedies = checked.by_meaning()
+    flags = checked.flags()
+    assert [remedy.meaning for remedy in remedies] == list(dict.fromkeys(flags["meaning"]))
+    for remedy in remedies:
+        assert len(remedy.flags) == (flags["meaning"] == remedy.meaning).sum() > 0
+        assert "To do: " in remedy.advice

@@ -288,7 +288,7 @@ def test_the_view_is_a_frame_that_reaches_nothing(
     view = model.view(rows, height=400)
     shown = view._repr_html_()
     assert repr(view) == f"LiveGraph(9 columns, {len(model.edges_)} edges)"
-    assert shown.startswith('<iframe sandbox="allow-scripts" ')
+    assert shown.startswith('<iframe sandbox="allow-scripts allow-downloads" ')
     assert "allow-same-origin" not in shown.split("srcdoc")[0]
     source = re.fullmatch(r'<iframe [^>]*height:400px[^>]* srcdoc="([^"]*)"></iframe>', shown)
     assert source

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, Namespace, _ActionsContainer
 from collections.abc import Sequence
 from textwrap import fill
 from typing import Any
@@ -11,7 +11,7 @@ from mixedgm.cli.lists import LIST_RULE, cut_items, cut_list, listed
 from mixedgm.cli.options import add_list
 from mixedgm.errors import ParameterError
 
-__all__ = ["add_network", "network_options"]
+__all__ = ["add_network", "add_node_group", "network_options", "node_groups"]
 
 _NUMBERS = {
     "--minimum": "no edges with a smaller strength",
@@ -41,10 +41,26 @@ def add_network(parser: ArgumentParser) -> None:
     text = "abbreviations inside the nodes, with a key below"
     names.add_argument("--short-labels", action="store_true", help=text)
     group.add_argument("--theme", choices=("light", "dark"), help="light (default) or dark")
-    text = "columns that get a colour of their own; once for each group"
-    add_list(group, "--node-group", "GROUP=A,B,...", text)
+    add_node_group(group)
     text = "colors of groups instead of the usual ones, such as health=gold"
     add_list(group, "--node-color", "GROUP=COLOR,...", text)
+
+
+def add_node_group(group: _ActionsContainer) -> None:
+    """Groups of columns that have a colour each."""
+    text = "columns that get a colour of their own; once for each group"
+    add_list(group, "--node-group", "GROUP=A,B,...", text)
+
+
+def node_groups(args: Namespace, names: Sequence[str]) -> dict[str, list[str]] | None:
+    """Return the columns of every group that was given, checked; None without any."""
+    from mixedgm.views.appearance import known_columns
+
+    if not args.node_group:
+        return None
+    wanted = "--node-group takes GROUP=A,B,..."
+    pairs = [cut_list(text, wanted, set(names)) for text in args.node_group]
+    return {group: known_columns("--node-group", members, names) for group, members in pairs}
 
 
 def network_options(args: Namespace, names: Sequence[str]) -> dict[str, Any]:
@@ -64,12 +80,9 @@ def network_options(args: Namespace, names: Sequence[str]) -> dict[str, Any]:
         given["labels"] = False
     if args.short_labels:
         given["labels"] = "short"
-    if args.node_group:
-        wanted = "--node-group takes GROUP=A,B,..."
-        pairs = [cut_list(text, wanted, set(names)) for text in args.node_group]
-        given["groups"] = {
-            group: known_columns("--node-group", members, names) for group, members in pairs
-        }
+    groups = node_groups(args, names)
+    if groups is not None:
+        given["groups"] = groups
     if args.node_color:
         if not args.node_group:
             raise ParameterError("--node-color needs --node-group, which says what is in a group.")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
@@ -32,6 +34,7 @@ class ReportMethods(HasModel):
         check: ModelCheck | bool | None = None,
         sample_weight: ArrayLike | None = None,
         title: str | None = None,
+        groups: Mapping[Any, Any] | None = None,
         random_state: RandomState = 0,
         n_jobs: int | None = None,
     ) -> None:
@@ -62,6 +65,8 @@ class ReportMethods(HasModel):
             Frequencies of the rows of `data`, or the name of their column.
         title : str, optional
             The heading.
+        groups : dict of group to columns, or of column to group, optional
+            Groups of columns that get a colour and an area each, as in `plot`.
         random_state : int, Generator, RandomState or None
             Of the tables that the check simulates.
         n_jobs : int, optional
@@ -86,13 +91,12 @@ class ReportMethods(HasModel):
         ...     file.read_text(encoding="utf-8").count("<script")
         2
         """
-        from dataclasses import replace
-
         from mixedgm.atomic import check_writable, write_text
         from mixedgm.html_report.document import document
         from mixedgm.html_report.material import Studies, gather
 
         check_writable(path)
+        self._check_groups(groups)
         material = gather(
             self._model,
             self.get_params(deep=False),
@@ -102,9 +106,12 @@ class ReportMethods(HasModel):
             random_state=random_state,
             n_jobs=n_jobs,
         )
-        write_text(path, document(replace(material, title=title or "", source=_name_of(data))))
+        named = replace(material, title=title or "", source=_name_of(data), groups=groups)
+        write_text(path, document(named))
 
-    def view(self, data: Any = None, *, height: int = 560) -> LiveGraph:
+    def view(
+        self, data: Any = None, *, height: int = 560, groups: Mapping[Any, Any] | None = None
+    ) -> LiveGraph:
         """Show the live graph in a notebook.
 
         It is a page of its own in a sandboxed frame: it runs its own script only, and can reach
@@ -116,6 +123,8 @@ class ReportMethods(HasModel):
             Adds how well columns are predicted, as rings, and their distributions.
         height : int
             Height of the frame in pixels.
+        groups : dict of group to columns, or of column to group, optional
+            Groups of columns that get a colour and an area each, as in `plot`.
 
         Examples
         --------
@@ -129,10 +138,16 @@ class ReportMethods(HasModel):
         from mixedgm.parameters import ensure, is_integer
 
         ensure(is_integer(height, 100), "height", "an integer of at least 100", height)
+        self._check_groups(groups)
         settings = self.get_params(deep=False)
-        return LiveGraph(
-            gather(self._model, settings, data, studies=Studies(check=False)), int(height)
-        )
+        material = gather(self._model, settings, data, studies=Studies(check=False))
+        return LiveGraph(replace(material, groups=groups), int(height))
+
+    def _check_groups(self, groups: Mapping[Any, Any] | None) -> None:
+        """Raise ParameterError where groups name other columns, or are too many."""
+        from mixedgm.views.appearance import Appearance
+
+        Appearance(groups=groups).group_colours(self._model.schema)
 
 
 def _name_of(data: Any) -> str:

@@ -10,6 +10,7 @@ from mixedgm.html_report.plain import Json, embedded, number, numbers, shown
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.studies.effects import EdgeEffect
 from mixedgm.studies.histograms import Histogram, histogram, known_shares
+from mixedgm.table.gaps import Gaps
 
 __all__ = ["column_details", "edge_details"]
 
@@ -34,7 +35,8 @@ def edge_details(material: Material) -> list[Json]:
 
 def _edge(material: Material, edge: Edge) -> Json:
     block = material.fitted.interaction(edge.source, edge.target, edge.moderator)
-    content: dict[str, Json] = {"parameters": _parameters(block)}
+    rows = None if edge.moderator is not None else _rows_behind(material, block)
+    content: dict[str, Json] = {"parameters": _parameters(block, rows)}
     if edge.moderator is None:
         ends = (edge.source, edge.target)
         both = [material.effects.get(pair) for pair in (ends, ends[::-1])]
@@ -42,7 +44,7 @@ def _edge(material: Material, edge: Edge) -> Json:
     return content
 
 
-def _parameters(block: Interaction) -> Json:
+def _parameters(block: Interaction, behind: Floats | None) -> Json:
     """Return the table of parameters; of very many levels, those that deviate most."""
     rows, columns = (_pronounced(block.values, axis) for axis in (1, 0))
     values = block.values[np.ix_(rows, columns)]
@@ -53,7 +55,35 @@ def _parameters(block: Interaction) -> Json:
         "columns": [shown(block.column_names[k], 60) for k in columns.tolist()],
         "values": [numbers(row, _DIGITS) for row in values],
         "hidden": block.values.size - values.size,
+        "behind": []
+        if behind is None
+        else [numbers(row, _DIGITS) for row in behind[np.ix_(rows, columns)]],
     }
+
+
+def _rows_behind(material: Material, block: Interaction) -> Floats | None:
+    """Return how many rows of the table are behind every parameter; None without a table."""
+    if material.gaps is None:
+        return None
+    gaps, schema = material.gaps, material.fitted.schema
+    u, v = schema.node_index(block.row), schema.node_index(block.column)
+    known = np.asarray(~gaps.missing[:, [u, v]].any(axis=1), dtype=np.float64)
+    weights = known if gaps.weights is None else known * gaps.weights
+    return np.asarray((_members(gaps, u) * weights[:, None]).T @ _members(gaps, v))
+
+
+def _members(gaps: Gaps, node: int) -> Floats:
+    """(n, entries) which rows say something about every entry of a column."""
+    spans, every = gaps.schema.spans, np.ones((gaps.n_rows, 1))
+    if spans.is_gaussian(node):
+        return every
+    codes = gaps.codes[:, spans.place(node)]
+    if spans.spiked_nodes[node]:
+        return np.column_stack([every, codes == 1]).astype(np.float64)
+    if spans.numeric_nodes[node]:
+        return every
+    levels = np.arange(len(gaps.schema.nodes[node].level_names))
+    return np.asarray(codes[:, None] == levels, dtype=np.float64)
 
 
 def _pronounced(values: Floats, axis: int) -> Ints:

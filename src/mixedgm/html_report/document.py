@@ -8,6 +8,7 @@ from html import escape
 
 from mixedgm.html_report.bundle import bundled, page_file
 from mixedgm.html_report.details import column_details, edge_details
+from mixedgm.html_report.findings import findings_content
 from mixedgm.html_report.graph import graph_content
 from mixedgm.html_report.material import Material
 from mixedgm.html_report.methods import methods_content
@@ -43,6 +44,7 @@ def content(material: Material, *, whole: bool = True) -> dict[str, Json]:
         return shared
     return {
         **shared,
+        "findings": findings_content(material),
         "facts": [[name, text] for name, text in facts(material.summary)],
         "path": path_content(material),
         "tables": tables_content(material),
@@ -64,13 +66,16 @@ def frame_document(material: Material) -> str:
 def inline_frame(page: str, height: int) -> str:
     """Return a frame for a notebook that holds a page: it runs scripts, and can reach nothing.
 
+    It can write files that the reader downloads.
+
     Examples
     --------
-    >>> print(inline_frame("<p>a</p>", 300)[:55])
-    <iframe sandbox="allow-scripts" title="Live graph of a
+    >>> print(inline_frame("<p>a</p>", 300)[:48])
+    <iframe sandbox="allow-scripts allow-downloads"
     """
     return (
-        '<iframe sandbox="allow-scripts" title="Live graph of a mixed graphical model" '
+        '<iframe sandbox="allow-scripts allow-downloads" '
+        'title="Live graph of a mixed graphical model" '
         f'style="width:100%;height:{int(height)}px;border:0" srcdoc="{escape(page)}"></iframe>'
     )
 

@@ -22,16 +22,20 @@ _MEASURES = {"r2": "R²", "normalised_accuracy": "normalised accuracy"}
 
 def graph_content(material: Material) -> Json:
     """Return the columns with their places, the edges, and what widths mean."""
-    fitted, style = material.fitted, Appearance()
+    fitted, style = material.fitted, Appearance(groups=material.groups)
     names = fitted.schema.names
     room = Room.of(style.texts(names, fitted.schema), rings=bool(material.shares))
     places = positions(fitted, room=room.boxes())
     sizes = [edge.strength for edge in fitted.edges]
     scale = style.scale(fitted.edges, len(names))
     clearance = 0.5 * room.node / room.unit + 0.1
-    bent = bends(places, fitted.edges, clearance)
+    bent = bends(places, fitted.edges, clearance, scale.cut)
     return {
-        "nodes": _nodes(material, places),
+        "nodes": _nodes(material, places, style),
+        "groups": [
+            {"name": shown(name), "colour": colour}
+            for name, colour in style.group_colours(fitted.schema).items()
+        ],
         "kinds": _kinds(material),
         "edges": [
             {**edge_content(material, edge), **({"bend": number(bend)} if bend else {})}
@@ -45,8 +49,10 @@ def graph_content(material: Material) -> Json:
     }
 
 
-def _nodes(material: Material, places: Positions) -> list[Json]:
+def _nodes(material: Material, places: Positions, style: Appearance) -> list[Json]:
     fitted = material.fitted
+    group_of = style.group_of_columns(fitted.schema)
+    order = {group: at for at, group in enumerate(style.group_colours(fitted.schema))}
     predicted = {node.column: node for node in material.predictability}
     found: list[Json] = []
     for column in fitted.schema.columns:
@@ -61,6 +67,7 @@ def _nodes(material: Material, places: Positions) -> list[Json]:
                 "y": number(-y),
                 "values": column.n_values if column.is_discrete else 0,
                 "transformed": column.transform is not None,
+                "group": order[group_of[column.name]] if column.name in group_of else -1,
                 "ring": number(material.shares.get(column.name)),
                 "measures": {}
                 if measures is None

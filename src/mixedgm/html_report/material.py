@@ -94,6 +94,8 @@ class Material:
     """Why there is no check."""
     missing: MissingReport | None = None
     studies: Studies = field(default_factory=Studies)
+    groups: Mapping[Any, Any] | None = None
+    """Groups of columns that have a colour each, as `MixedGraphicalModel.plot` takes them."""
 
     @cached_property
     def summary(self) -> Summary:

@@ -9,7 +9,7 @@ from mixedgm.html_report.material import Material
 from mixedgm.html_report.plain import Json, shown
 from mixedgm.model.kinds import KINDS
 from mixedgm.printable import bounded, few, number_of, one_line, rows
-from mixedgm.studies.model_check import ModelCheck
+from mixedgm.studies.model_check import ModelCheck, NodeCheck, PairCheck
 from mixedgm.table.assemble import plain_columns
 from mixedgm.table.schema import Schema
 
@@ -61,7 +61,7 @@ def _data(material: Material) -> Json:
         return _answer("data", title, GOOD, "The checks of the table found nothing to mention.")
     found = number_of(len(material.findings) + len(left_out), "thing")
     text = f"The checks of the table found {found} to know about."
-    return _answer("data", title, LOOK if serious or left_out else GOOD, text, lines)
+    return _answer("data", title, LOOK if serious or left_out else UNKNOWN, text, lines)
 
 
 def _certificate(material: Material) -> Json:
@@ -98,7 +98,7 @@ def _certificate(material: Material) -> Json:
 
 
 def _choice(material: Material) -> Json:
-    title = "Could other edges have been chosen?"
+    title = "How many edges may be false?"
     summary, fitted = material.summary, material.fitted
     report = fitted.report
     edges = number_of(len(fitted.edges), "edge")
@@ -150,35 +150,38 @@ def _fit(material: Material) -> Json:
     if not check.flagged:
         text = f"Nothing is flagged among {n_all} columns and pairs. {how}"
         return _answer("fit", title, GOOD, text)
-    text = f"{len(check.flagged)} of {n_all} columns and pairs are not as the model says. {how}"
+    text = f"In {len(check.flagged)} of {n_all} checks the data differ from the model. {how}"
     answer = _answer("fit", title, LOOK, text, (_BEYOND,))
     assert isinstance(answer, dict)
-    return {**answer, "flags": _flags(material, check)}
+    return {**answer, "remedies": _remedies(material, check)}
 
 
-def _flags(material: Material, check: ModelCheck) -> list[Json]:
-    """Return what is flagged, with what it means and what to do."""
+def _remedies(material: Material, check: ModelCheck) -> list[Json]:
+    """Return what is flagged by what it means, with what to do about all of it."""
     found: list[Json] = []
-    for node in check.node_checks:
-        if node.flagged:
-            found.append(_flag(material, [node.column], node.where, node.meaning, node.advice, ""))
-    for pair in check.pair_checks:
-        if pair.flagged:
-            size = f"{pair.observed:.2f} in the rows, {pair.simulated:.2f} simulated"
-            ends = [pair.source, pair.target]
-            found.append(_flag(material, ends, pair.where, pair.meaning, pair.advice, size))
-    return found[:_MOST_FLAGS]
+    for each in check.by_meaning():
+        text, _, to_do = each.advice.partition(" To do: ")
+        flags = [_flag(material, flag) for flag in each.flags[:_MOST_FLAGS]]
+        found.append(
+            {
+                "meaning": each.meaning,
+                "text": one_line(bounded(text)),
+                "toDo": one_line(bounded(to_do)),
+                "flags": flags,
+                "hidden": len(each.flags) - len(flags),
+            }
+        )
+    return found
 
 
-def _flag(
-    material: Material, names: list[str], where: str, meaning: str, advice: str, size: str
-) -> Json:
+def _flag(material: Material, flag: NodeCheck | PairCheck) -> Json:
+    size, names = "", [flag.column] if isinstance(flag, NodeCheck) else [flag.source, flag.target]
+    if isinstance(flag, PairCheck):
+        size = f"{flag.observed:.2f} in the rows, {flag.simulated:.2f} simulated"
     return {
         "about": [material.place.get(name, -1) for name in names],
         "names": [shown(name, 60) for name in names],
-        "where": shown(where),
-        "meaning": meaning,
-        "advice": one_line(bounded(advice)),
+        "where": shown(flag.where),
         "size": size,
     }
 

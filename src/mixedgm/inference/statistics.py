@@ -27,6 +27,8 @@ _LOWEST = 600.0
 """Beyond the p-value exp(-600), the calibration no longer changes."""
 _TERMS = 40
 _ROOM, _HALVINGS = 5.0, 40
+_RANK = 1e-12
+"""Smaller shares of the largest variance are rounding errors."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +113,8 @@ def pair_statistics(estimates: PairEstimates, full: Nodes) -> PairStatistics:
         solved = _solved(covariance, both)
         statistic[groups] = np.einsum("ga,ga->g", values, solved[:, :, 0])
         length = np.sqrt(np.einsum("ga,ga->g", along, solved[:, :, 1]))
-        direction[groups] = np.einsum("ga,ga->g", values, solved[:, :, 1]) / length
+        across = np.einsum("ga,ga->g", values, solved[:, :, 1])
+        direction[groups] = np.divide(across, length, out=np.zeros(len(across)), where=length > 0.0)
         log_p[groups] = log_tail(statistic[groups], k)
         if k > 1:
             log_p[groups] = combined(log_p[groups], log_tail(direction[groups] ** 2, 1), k)
@@ -122,11 +125,21 @@ def pair_statistics(estimates: PairEstimates, full: Nodes) -> PairStatistics:
 
 
 def _solved(matrices: Floats, vectors: Floats) -> Floats:
-    """Solutions; the shortest ones where a direction has no variance at all."""
+    """Solutions; the shortest ones where a direction has no variance, or a negative one.
+
+    Covariances of columns that nearly determine each other can be indefinite by rounding.
+    """
     try:
-        return np.asarray(np.linalg.solve(matrices, vectors))
+        found = np.linalg.solve(matrices, vectors)
     except np.linalg.LinAlgError:
-        return np.asarray(np.linalg.pinv(matrices, hermitian=True) @ vectors)
+        found = np.full(vectors.shape, np.nan)
+    odd = ~(np.einsum("gak,gak->gk", vectors, found) >= 0.0).all(axis=1)
+    if odd.any():
+        values, axes = np.linalg.eigh(matrices[odd])
+        inverse = np.where(values > _RANK * values[:, -1:], values, np.inf) ** -1.0
+        turned = np.swapaxes(axes, 1, 2) @ vectors[odd]
+        found[odd] = axes @ (inverse[..., None] * turned)
+    return np.asarray(found)
 
 
 def log_tail(x: Floats, df: int) -> Floats:

@@ -123,20 +123,37 @@ def _of_number(number: _End, other: _End, entries: Floats) -> str:
         return _moves(number.name, moves[0], other)
     high, low = other.extremes(moves)
     counts = np.where(np.isfinite(other.counts), other.counts, FEWEST)
+    if len(levels := other.levels) == 2:
+        size = _plain(moves[high] - moves[low])
+        return f"mean {number.name} is {size} higher for {levels[high]} than for {levels[low]}"
     share = np.where(counts >= FEWEST, counts, 0.0) / counts[counts >= FEWEST].sum()
     spread = float(np.sqrt(share @ (moves - share @ moves) ** 2))
-    levels = other.levels
+    top, bottom = (_plain(moves[at], signed=True) for at in (high, low))
     return (
         f"mean {number.name} varies between levels of {other.name} by a standard deviation of "
-        f"{spread:.2g}: highest for {levels[high]} ({moves[high]:+.2g}), lowest for "
-        f"{levels[low]} ({moves[low]:+.2g})"
+        f"{_plain(spread)}: highest for {levels[high]} ({top}), lowest for {levels[low]} ({bottom})"
     )
 
 
 def _moves(name: str, slope: float, other: _End) -> str:
     step, words = other.step
-    text = f"{name} is {abs(slope * step):.2g} {'higher' if slope * step > 0 else 'lower'} {words}"
-    return f"{text} ({slope:.2g} per unit)" if other.is_real else text
+    size, way = _plain(abs(slope * step)), "higher" if slope * step > 0 else "lower"
+    text = f"{name} is {size} {way} {words}"
+    return f"{text} ({_plain(slope)} per unit)" if other.is_real else text
+
+
+def _plain(value: float, *, signed: bool = False) -> str:
+    """Return two digits of a number, written out unless it is very large or very small.
+
+    Examples
+    --------
+    >>> _plain(1234.5), _plain(0.0123), _plain(-3.0, signed=True), _plain(1.23e9)
+    ('1,200', '0.012', '-3', '1.2e+09')
+    """
+    size, sign = abs(value), "+" if signed else ""
+    if 100.0 <= size < 1e7:
+        return f"{float(f'{value:.2g}'):{sign},.0f}"
+    return f"{value:{sign}.2g}"
 
 
 def _of_odds(scored: _End, other: _End, entries: Floats) -> str:
@@ -179,7 +196,8 @@ def _of_hurdles(first: _End, second: _End, block: Floats) -> str:
     return (
         f"{odds} are {ratio:.2g} times as high for {names[high]} as for {names[low]} of "
         f"{other.name}; where it is not zero, it is highest for {names[most]} "
-        f"({moves[most]:+.2g}) and lowest for {names[least]} ({moves[least]:+.2g})"
+        f"({_plain(moves[most], signed=True)}) and lowest for {names[least]} "
+        f"({_plain(moves[least], signed=True)})"
     )
 
 

@@ -103,6 +103,14 @@ class LevelCheck(NamedTuple):
     z: float
 
 
+class Remedy(NamedTuple):
+    """Flags that mean the same, with what to do about all of them."""
+
+    meaning: str
+    advice: str
+    flags: tuple[NodeCheck | PairCheck, ...]
+
+
 @dataclass(frozen=True)
 class ModelCheck:
     """Where the rows are not as the model says.
@@ -174,6 +182,22 @@ class ModelCheck:
         pairs = [(pair.source, pair.target) for pair in self.pair_checks if pair.flagged]
         return (*((n.column,) for n in self.node_checks if n.flagged), *pairs)
 
+    def by_meaning(self) -> tuple[Remedy, ...]:
+        """Return what is flagged by what it means, columns before pairs."""
+        found: dict[str, list[NodeCheck | PairCheck]] = {}
+        checks: tuple[NodeCheck | PairCheck, ...] = (*self.node_checks, *self.pair_checks)
+        for check in checks:
+            if check.flagged:
+                found.setdefault(check.meaning, []).append(check)
+        remedies = []
+        for meaning, flags in found.items():
+            pairs = [flag for flag in flags if isinstance(flag, PairCheck)]
+            about = [flag.column for flag in flags if isinstance(flag, NodeCheck)]
+            about += [pair.about for pair in pairs if pair.about]
+            ends = [(pair.source, pair.target) for pair in pairs]
+            remedies.append(Remedy(meaning, advice(meaning, about, ends), tuple(flags)))
+        return tuple(remedies)
+
     @known_options
     def plot(self, *, ax: Axes | None = None) -> Axes:
         """Draw how odd every pair is, and every column beside it.
@@ -241,7 +265,7 @@ def check_text(checked: ModelCheck, reworded: Callable[[str], str] = str) -> str
     }
     parts += _listed("Pairs", shown, pairs)
     if nodes or pairs:
-        parts += ["", "What the flags mean", *_meanings(nodes, pairs, reworded)]
+        parts += ["", "What the flags mean", *_meanings(checked, reworded)]
         parts += [textwrap.fill(" ".join(_NOTES), 80)]
     return "\n".join(parts)
 
@@ -256,22 +280,14 @@ def _listed(
     return ["", heading, table_text(shown)] if checks else []
 
 
-def _meanings(
-    nodes: Sequence[NodeCheck], pairs: Sequence[PairCheck], reworded: Callable[[str], str]
-) -> Iterator[str]:
+def _meanings(checked: ModelCheck, reworded: Callable[[str], str]) -> Iterator[str]:
     """One paragraph per meaning of the flags, with the columns and pairs that have it."""
-    flagged: dict[str, tuple[list[str], list[str], list[tuple[str, str]]]] = {}
-    for node in nodes:
-        names, about, _ = flagged.setdefault(node.meaning, ([], [], []))
-        names.append(node.column)
-        about.append(node.column)
-    for pair in pairs:
-        names, about, ends = flagged.setdefault(pair.meaning, ([], [], []))
-        names.append(f"{pair.source} - {pair.target}")
-        about.extend([pair.about] if pair.about else [])
-        ends.append((pair.source, pair.target))
-    for meaning, (names, about, ends) in flagged.items():
+    for each in checked.by_meaning():
+        names = [
+            flag.column if isinstance(flag, NodeCheck) else f"{flag.source} - {flag.target}"
+            for flag in each.flags
+        ]
         shown = ", ".join(cut(one_line(name), 40) for name in names[:_NAMED])
         more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-        paragraph = f"{shown}{more}: {reworded(advice(meaning, about, ends))}"
+        paragraph = f"{shown}{more}: {reworded(each.advice)}"
         yield textwrap.fill(paragraph, 80, initial_indent="  ", subsequent_indent="    ")

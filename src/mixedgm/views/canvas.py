@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from mixedgm.atomic import write_bytes
 from mixedgm.errors import MixedGMError, ParameterError, near_matches
 from mixedgm.parameters import is_integer
-from mixedgm.printable import cut, one_line, quoted
+from mixedgm.printable import cut, one_line, quoted, width
 from mixedgm.table.assemble import Columns
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ __all__ = [
     "draw_without_window",
     "known_options",
     "label",
+    "level_label",
     "n_shown",
     "name_rows",
     "note_row",
@@ -166,6 +167,24 @@ def label(text: str, longest: int = 24) -> str:
     a\$_b\$
     """
     return cut(one_line(text), longest).replace("$", r"\$")
+
+
+def level_label(text: str, longest: int = 28) -> str:
+    """Return a level as it is drawn: like `label`, but a long one loses its end, not its middle.
+
+    Levels often begin alike and are told apart by what comes first.
+
+    Examples
+    --------
+    >>> level_label("Married, spouse absent from the household")
+    'Married, spouse absent from…'
+    """
+    shown = one_line(text)
+    if width(shown) > longest:
+        while width(shown) >= longest:
+            shown = shown[:-1]
+        shown = f"{shown.rstrip()}…"
+    return shown.replace("$", r"\$")
 
 
 def pair_labels(columns: Columns, rows: Iterable[int]) -> list[str]:

@@ -21,13 +21,21 @@ from mixedgm.views.colours import SIGN_NAMES, mixed
 from mixedgm.views.labels import Obstacles, draw_name, label_edges, name_places, text_halves
 from mixedgm.views.positions import LayoutArg, Positions, bends, positions
 from mixedgm.views.room import Room, text_ems
-from mixedgm.views.scale import Scale, size_text
+from mixedgm.views.scale import WIDEST, Scale, size_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.path import Path
 
-__all__ = ["NetworkDrawing", "legend_columns", "legend_keys", "place_nodes", "plot_network"]
+__all__ = [
+    "NetworkDrawing",
+    "draw_network",
+    "legend_columns",
+    "legend_keys",
+    "place_nodes",
+    "plot_network",
+    "show_widths",
+]
 
 _WIDTHS = {"column": 3.5, "page": 7.2}
 """Inches of a column and of a page of most journals."""
@@ -37,7 +45,10 @@ _MODERATED = (0, (1.0, 1.6))
 _HEAD_LENGTH, _HEAD_WIDTH = 0.6, 0.32
 _INNER, _RING_WIDTH = 1.16, 1.5
 """Diameters of the ring in widths of the node; corners of nodes stay inside."""
+_WIDEST = 0.1
+"""Width of the widest line where neighbouring nodes are 1 apart."""
 _POINTS = np.linspace(0.0, 1.0, 17)[:, None]
+_SIZE = "strength "
 _FITS = 6
 """Times that a layout is made anew for a picture of a given width."""
 _GROWTH = (1.0, 1.15, 1.3, 1.5, 1.75)
@@ -88,6 +99,23 @@ def plot_network(
     determine the size of dotted edges. Covariates are white, and arrows lead from them to what they
     predict. Dark dots on top of an edge, or in its place, mean that it varies with a moderator.
     """
+    picture = draw_network(
+        fitted, layout=layout, ax=ax, size=size, legend=legend, rings=rings, **options
+    )
+    return NetworkDrawing(picture.sheet.ax, picture.sheet.positions)
+
+
+def draw_network(
+    fitted: FittedModel,
+    *,
+    layout: Any,
+    ax: Axes | None,
+    size: str | None = None,
+    legend: bool,
+    rings: Mapping[str, float] | None = None,
+    **options: Any,
+) -> Picture:
+    """Draw the network, and return all that was drawn."""
     require_matplotlib()
     style = Appearance.of(options, ("layout", "ax", "size", "predictability", "legend"))
     _check_size(size, ax)
@@ -117,10 +145,10 @@ def plot_network(
     elif ax is not None or size is not None:
         room = fitting(sheet.unit)
         sheet.take(places, room)
-    picture = _Picture.of(sheet, fitted, edges, style, bool(rings))
+    picture = Picture.of(sheet, fitted, edges, style, bool(rings))
     offsets = picture.place_names()
     picture.draw(offsets, rings, written)
-    return NetworkDrawing(sheet.ax, places)
+    return picture
 
 
 def place_nodes(
@@ -265,7 +293,7 @@ class _Sheet:
 
 
 @dataclass
-class _Picture:
+class Picture:
     """All that is drawn on a sheet."""
 
     sheet: _Sheet
@@ -286,13 +314,13 @@ class _Picture:
         edges: Sequence[Edge],
         style: Appearance,
         rings: bool,
-    ) -> _Picture:
+    ) -> Picture:
         room, places = sheet.room, sheet.positions
         scale = style.scale(edges, len(places))
-        scale = replace(scale, widest=float(np.clip(0.07 * room.unit, 2.0, 5.5)))
+        scale = replace(scale, widest=float(np.clip(_WIDEST * room.unit, 2.0, WIDEST)))
         reach = room.node * (_RING_WIDTH if rings else 1.0)
         clearance = (0.5 * reach + 0.5 * scale.widest + 1.0) / sheet.point
-        bent = bends(places, edges, clearance)
+        bent = bends(places, edges, clearance, scale.cut)
         lines = [
             _line(np.array(places[edge.source]), np.array(places[edge.target]), bend)
             for edge, bend in zip(edges, bent, strict=True)
@@ -461,6 +489,7 @@ class _Picture:
             sheet.type = 8.0
             wide = sheet.ax.get_window_extent().width * pixel_in_points(sheet.ax)
             sheet.in_a_row = legend_columns(sheet.keys, wide, sheet.type)
+        show_widths(sheet.keys, self.scale)
         legend = sheet.ax.legend(
             handles=list(sheet.keys),
             loc="upper center",
@@ -691,6 +720,14 @@ def legend_keys(
     return keys
 
 
+def show_widths(keys: Sequence[Any], scale: Scale) -> None:
+    """Give the lines of a legend the widths that lines of their strengths have in the picture."""
+    for key in keys:
+        name = key.get_gid() or ""
+        if name.startswith(_SIZE):
+            key.set_linewidth(scale.width(float(name.removeprefix(_SIZE))))
+
+
 def _width_keys(edges: Sequence[Edge], scale: Scale, style: Appearance) -> list[Any]:
     """Return up to three widths, and how many edges recede."""
     from matplotlib.lines import Line2D
@@ -705,6 +742,7 @@ def _width_keys(edges: Sequence[Edge], scale: Scale, style: Appearance) -> list[
             alpha=scale.opacity(size),
             label=f"strength {size_text(size)}",
             solid_capstyle="butt",
+            gid=f"{_SIZE}{size}",
         )
         for size in scale.keys(sizes)
     ]
@@ -713,6 +751,6 @@ def _width_keys(edges: Sequence[Edge], scale: Scale, style: Appearance) -> list[
         usual = 0.8 * scale.cut
         text = f"{faint:,} edge{'s' * (faint != 1)} below {size_text(scale.cut)}"
         line = Line2D([], [], color=ink, label=text, linewidth=scale.width(usual))
-        line.set_alpha(scale.opacity(usual))
+        line.set(alpha=scale.opacity(usual), gid=f"{_SIZE}{usual}")
         keys.append(line)
     return keys

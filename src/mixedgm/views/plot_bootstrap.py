@@ -9,8 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixedgm.table.assemble import Columns
-from mixedgm.views.canvas import INK, axes, label, n_shown, name_rows, pair_labels
+from mixedgm.views.canvas import (
+    INK,
+    axes,
+    label,
+    level_label,
+    n_shown,
+    name_rows,
+    pair_labels,
+)
 from mixedgm.views.colours import SIGN_COLOURS, SIGN_NAMES, UNCERTAIN
+from mixedgm.views.room import text_ems
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,6 +35,7 @@ __all__ = [
 _LINES = ("#333333", "#0072B2", "#D55E00", "#009E73", "#CC79A7")
 _MARKERS = ("o", "s", "D", "^", "v")
 _DIFFERENT, _ALIKE = "#444444", "#D9D9D9"
+_HOLLOW = "#FFFFFF"
 _ROW_INCHES = 0.22
 
 
@@ -39,13 +49,14 @@ def plot_intervals(columns: Columns, *, max_edges: int | None = 40, ax: Axes | N
     low, high = (np.asarray(columns[name]) for name in ("lower", "upper"))
     order = first[np.argsort(np.asarray(columns["estimate"])[first], kind="stable")]
     signs = ["+" if low[k] > 0.0 else "-" if high[k] < 0.0 else None for k in order]
-    ax = _rows_axes(ax, len(order))
+    levels = list(zip(columns["source_level"], columns["target_level"], strict=True))
+    named = [", ".join(level_label(name) for name in levels[k] if name) for k in order]
+    texts = zip(pair_labels(columns, order), named, strict=True)
+    rows = [f"{pair}: {which}" if which else pair for pair, which in texts]
+    ax = _rows_axes(ax, len(order), rows)
     colours = {**SIGN_COLOURS, None: UNCERTAIN}
     _draw_intervals(ax, columns, order, [colours[sign] for sign in signs])
-    levels = zip(columns["source_level"], columns["target_level"], strict=True)
-    named = [", ".join(filter(None, pair)) for pair in levels]
-    texts = zip(pair_labels(columns, order), [named[k] for k in order], strict=True)
-    name_rows(ax, range(len(order)), [f"{text}: {label(a)}" if a else text for text, a in texts])
+    name_rows(ax, range(len(order)), rows)
     ax.set_xlabel("size of the edge, without shrinkage")
     _sign_legend(ax, signs, {**SIGN_NAMES, None: "sign not certain"}, colours)
     return ax
@@ -71,15 +82,17 @@ def plot_centrality(columns: Columns, measure: str, *, ax: Axes | None = None) -
     """Draw one measure with intervals, largest estimate on top.
 
     Columns: column, measure, estimate, mean, lower, upper. Those without this measure are left out.
+    Estimates outside their interval are hollow, and the legend says why.
     """
     estimate = np.asarray(columns["estimate"])
     chosen = np.array([name == measure for name in columns["measure"]]) & ~np.isnan(estimate)
     rows = np.flatnonzero(chosen)
     order = rows[np.argsort(estimate[rows], kind="stable")]
     ax = _rows_axes(ax, len(order))
-    _draw_intervals(ax, columns, order, [_LINES[1]] * len(order))
+    outside = _draw_intervals(ax, columns, order, [_LINES[1]] * len(order))
     name_rows(ax, range(len(order)), [label(columns["column"][k], 40) for k in order])
     ax.set_xlabel(measure.replace("_", " "))
+    _interval_legend(ax, outside)
     return ax
 
 
@@ -153,15 +166,20 @@ def plot_stability(columns: Columns, *, ax: Axes | None = None) -> Axes:
 # -- parts -------------------------------------------------------------------------------------
 
 
-def _rows_axes(ax: Axes | None, n_rows: int) -> Axes:
+def _rows_axes(ax: Axes | None, n_rows: int, names: Sequence[str] = ()) -> Axes:
+    """Return axes with a row for each name; long names make a new figure wider."""
     height = float(np.clip(1.2 + _ROW_INCHES * n_rows, 2.0, 40.0))
-    return axes(ax, (7.0, height), layout="constrained")
+    longest = 8.0 / 72.0 * max(map(text_ems, names), default=0.0)
+    return axes(ax, (max(7.0, 4.5 + longest), height), layout="constrained")
 
 
 def _draw_intervals(
     ax: Axes, columns: Columns, order: NDArray[np.int64], colours: Sequence[str]
-) -> None:
-    """One row each: a line from lower to upper, a dot at the estimate, a tick at a mean."""
+) -> bool:
+    """One row each: a line from lower to upper, a dot at the estimate, a tick at a mean.
+
+    Return whether any estimate is outside its interval; its dot is hollow.
+    """
     rows = np.arange(len(order))
     values: dict[str, Any] = {
         name: np.asarray(columns[name])[order]
@@ -172,7 +190,36 @@ def _draw_intervals(
     ax.hlines(rows, values["lower"], values["upper"], color=colours, linewidth=1.6, zorder=1)
     if "mean" in values:
         ax.scatter(values["mean"], rows, marker="|", s=40, color=INK, linewidth=1.0, zorder=2)
-    ax.scatter(values["estimate"], rows, s=18, color=colours, zorder=3, label="estimate")
+    estimate = values["estimate"]
+    outside = (estimate < values["lower"]) | (estimate > values["upper"])
+    fills = np.where(outside, _HOLLOW, np.asarray(colours, dtype=object)).tolist()
+    ax.scatter(estimate, rows, s=18, facecolors=fills, edgecolors=colours, zorder=3)
+    return bool(outside.any())
+
+
+def _interval_legend(ax: Axes, outside: bool) -> None:
+    """Say what marks of intervals of resampled graphs mean."""
+    from matplotlib.lines import Line2D
+
+    dot: dict[str, Any] = {"linestyle": "", "marker": "o", "markersize": 4.5, "color": _LINES[1]}
+    keys = [
+        Line2D([], [], label="whole table", **dot),
+        Line2D(
+            [], [], linestyle="", marker="|", markersize=7, color=INK, label="mean of resamples"
+        ),
+        Line2D([], [], color=_LINES[1], linewidth=1.6, label="interval of resamples"),
+    ]
+    if outside:
+        text = "outside: resampled graphs have other edges, often fewer"
+        keys.append(Line2D([], [], label=text, **dot, markerfacecolor=_HOLLOW))
+    ax.legend(
+        handles=keys,
+        frameon=False,
+        fontsize=8,
+        loc="lower left",
+        bbox_to_anchor=(0.0, 1.0),
+        ncols=2,
+    )
 
 
 def _sign_legend(

@@ -73,6 +73,8 @@ def plot_check(picture: CheckPicture, *, ax: Axes | None = None) -> Axes:
     for spine in ax.spines.values():
         spine.set_color(INK)
     key = "pairs: frame = flagged; below the diagonal, dot = edge"
+    if np.isnan(picture.distance[~np.eye(n, dtype=bool)]).any():
+        key += "; grey = not checked"
     ax.set_title("\n".join([key, *_name_meanings(ax, picture, cell, text)]), fontsize=9, color=INK)
     _draw_bars(ax, picture, text)
     _draw_colour_bar(ax, image)

@@ -23,10 +23,11 @@ from mixedgm.views.canvas import (
 )
 from mixedgm.views.plot import (
     NetworkDrawing,
+    draw_network,
     legend_columns,
     legend_keys,
     place_nodes,
-    plot_network,
+    show_widths,
 )
 from mixedgm.views.positions import LayoutArg, Positions
 
@@ -79,10 +80,11 @@ def plot_groups(
     same_scale = {**options, "maximum": scale.maximum, "cut": scale.cut or 0.0}
     drawn = []
     for model, name, panel in zip(fitted, names, panels, strict=False):
-        drawing = plot_network(model, layout=places, ax=panel, legend=False, **same_scale)
+        picture = draw_network(model, layout=places, ax=panel, legend=False, **same_scale)
         rows = f" (n = {model.report.n_rows:,})" if model.report.was_fitted else ""
         panel.set_title(f"{label(name, 40)}{rows}", fontsize=10, color=theme.ink)
-        drawn.append(drawing)
+        drawn.append(NetworkDrawing(panel, places))
+        show_widths(keys, picture.scale)
     look = {"frameon": False, "fontsize": 9, "labelcolor": theme.ink}
     figure.legend(handles=keys, loc="lower center", ncols=in_a_row, **look)
     return drawn
@@ -119,6 +121,7 @@ def plot_differences(
     known probability_differs, strength_<group>, lower_<group> and upper_<group>.  These are drawn
     with the sign of the estimate, their intervals as thin lines.  Pairs that differ have dark
     lines; beside each is the probability that it differs, or the adjusted p-value.
+    Pairs that could not be tested are named, without estimates.
     """
     count = n_shown(len(columns["source"]), "max_edges", max_edges)
     ax = axes(ax, (7.0, float(np.clip(1.2 + 0.24 * count, 2.0, 40.0))), layout="constrained")
@@ -127,7 +130,9 @@ def plot_differences(
     estimates = np.array([columns[f"estimate_{name}"][:count] for name in names])
     sign = np.where(estimates < 0.0, -1.0, 1.0)
     strengths = [columns[f"strength_{name}"][:count] for name in names]
-    signed = sign * strengths if tested else estimates
+    shown = np.asarray(columns["probability_differs" if tested else "p_max"], dtype=float)[:count]
+    # Estimates of pairs that cannot be tested may be anything, and would set the scale of all.
+    signed = np.where(np.isnan(shown), np.nan, sign * strengths if tested else estimates)
     differs = np.asarray(columns["differs"], dtype=bool)[:count]
     ax.axvline(0.0, color="#BBBBBB", linewidth=0.8, zorder=0)
     colours = [INK if each else "#CCCCCC" for each in differs]
@@ -139,9 +144,11 @@ def plot_differences(
         marker, text = _MARKERS[k % len(_MARKERS)], label(name, 40)
         dots.append(ax.scatter(values, places, s=22, c=colour, marker=marker, label=text, zorder=2))
         if tested:
-            ends = (sign[k] * columns[f"{end}_{name}"][:count] for end in ("lower", "upper"))
+            ends = (
+                np.where(np.isnan(shown), np.nan, sign[k] * columns[f"{end}_{name}"][:count])
+                for end in ("lower", "upper")
+            )
             ax.hlines(places, *ends, color=colour, linewidth=0.9, zorder=1)
-    shown = np.asarray(columns["probability_differs" if tested else "p_max"])[:count]
     what = "P(differs)" if tested else "p"
     for row, value in zip(rows, shown, strict=True):
         note_row(ax, row, "not tested" if np.isnan(value) else f"{what} = {value:.2g}")

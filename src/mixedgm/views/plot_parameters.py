@@ -9,7 +9,7 @@ import numpy as np
 from mixedgm.fitted import FittedModel
 from mixedgm.model.kinds import KINDS
 from mixedgm.model.layout import Floats
-from mixedgm.views.canvas import INK, axes, known_options, label, pixel_in_points
+from mixedgm.views.canvas import INK, axes, known_options, label, level_label, pixel_in_points
 from mixedgm.views.colours import SIGN_COLOURS
 
 if TYPE_CHECKING:
@@ -118,7 +118,12 @@ def _cell_size(ax: Axes, fitted: FittedModel) -> float:
 def _draw_ticks(ax: Axes, fitted: FittedModel) -> None:
     """Name levels at the left and below, columns above and at the right, where there is room."""
     nodes, cell = fitted.schema.nodes, _cell_size(ax, fitted)
-    rows = [label(name, 18) for node in range(len(nodes)) for name in fitted.axis(node)]
+    numeric = fitted.schema.spans.numeric_nodes
+    rows = [
+        label(name, 18) if numeric[node] else level_label(name, 22)
+        for node in range(len(nodes))
+        for name in fitted.axis(node)
+    ]
     detailed = cell >= _SMALLEST_TEXT
     at = np.arange(len(rows)) if detailed else np.zeros(0)
     size = float(np.clip(0.8 * cell, 4.5, 9.0))

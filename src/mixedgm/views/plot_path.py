@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 __all__ = ["draw_counts", "drawn_lams", "path_norms", "plot_path", "set_lam_axis"]
 
 _TOP_TICKS = 8
+_BESIDE = 0.09
+"""Distance of a graph that is none of the path from its end, in lengths of the axis."""
+_STRIP = "#f1f3f4"
 
 
 def path_norms(fitted: FittedModel) -> Floats:
@@ -46,24 +49,27 @@ def plot_path(
 
     Norms are on the vertical axis, lam, falling, on the horizontal one, numbers of edges above.
     The `n_labels` edges that are largest at the chosen lam are named. Separate regressions have
-    two lines for an edge, one for each end that is predicted.
+    two lines for an edge, one for each end that is predicted. A graph that tests have chosen is
+    none of the path: its edges are dots at the right, with their own norms, which nothing shrinks.
     """
     path, keep = path_of(fitted), drawn_lams(fitted)
     if not is_integer(n_labels, 0):
         raise ParameterError.must_be("n_labels", "an integer of at least 0", n_labels)
     lams, norms = path.lams[keep], path_norms(fitted)[keep]
     ax = axes(ax, (8.0, 5.0), layout="constrained")
-    chosen = _chosen(fitted)
-    order = _order(lams, norms, chosen)
+    chosen, beside = _chosen(fitted), _beside(fitted)
+    order = _order(lams, norms, chosen, beside)
     named = order[:n_labels]
     _draw_lines(ax, fitted, lams, norms, order, named)
     set_lam_axis(ax, lams)
+    if beside is not None:
+        _draw_beside(ax, fitted, lams, beside, named)
     ax.set_ylim(bottom=0.0)
     ax.set_ylabel("norm of the edge")
     ax.spines[["right"]].set_visible(False)
     _draw_chosen(ax, fitted, lams, norms, chosen)
     draw_counts(ax, lams, path.n_edges[keep])
-    _draw_names(ax, fitted, norms, named)
+    _draw_names(ax, fitted, norms[-1] if beside is None else beside, named)
     if legend and len(order):
         _draw_legend(ax, fitted, order)
     return ax
@@ -86,8 +92,58 @@ def _chosen(fitted: FittedModel) -> Floats:
     return np.array([by_name[fitted.schema.nodes[v].name] for v in pairs[:, 1]])
 
 
-def _order(lams: Floats, norms: Floats, chosen: Floats) -> Ints:
-    """Return the edges that ever appear, largest at the chosen lam first."""
+def _beside(fitted: FittedModel) -> Floats | None:
+    """(n_pairs,) norms in a chosen graph that is none of the path; None where it is one."""
+    if fitted.edge_probability is None:
+        return None
+    pairs, nodes = path_of(fitted).layout.pairs, fitted.schema.nodes
+    norms = {(frozenset((e.source, e.target)), e.moderator): e.norm for e in fitted.edges}
+    return np.array(
+        [
+            norms.get((frozenset((nodes[u].name, nodes[v].name)), _moderator(fitted, group)), 0.0)
+            for group, (u, v) in enumerate(pairs)
+        ]
+    )
+
+
+def _draw_beside(ax: Axes, fitted: FittedModel, lams: Floats, norms: Floats, named: Ints) -> None:
+    """Draw the edges of a graph that is none of the path, right of it."""
+    first, last = ax.get_xlim()
+    at, end = last * (last / first) ** _BESIDE, last * (last / first) ** (1.6 * _BESIDE)
+    ax.set_xlim(first, end)
+    ax.xaxis.set_major_formatter(lambda value, _: f"{value:g}" if value >= last else "")
+    ax.axvspan(last, end, color=_STRIP, linewidth=0.0, zorder=0)
+    strong = set(named.tolist())
+    for group in np.flatnonzero(norms).tolist():
+        ax.plot(
+            [at],
+            [norms[group]],
+            "o",
+            color=KIND_COLOURS[_kind(fitted, group)],
+            markersize=5.0 if group in strong else 3.0,
+            alpha=1.0 if group in strong else 0.6,
+            clip_on=False,
+            zorder=3,
+        )
+    ax.annotate(
+        "chosen\ngraph",
+        (at, 0.0),
+        xycoords=("data", "axes fraction"),
+        xytext=(0.0, -4.0),
+        textcoords="offset points",
+        ha="center",
+        va="top",
+        fontsize=8,
+        color=INK,
+        annotation_clip=False,
+    )
+
+
+def _order(lams: Floats, norms: Floats, chosen: Floats, beside: Floats | None) -> Ints:
+    """Return the edges that ever appear, largest at the choice first."""
+    if beside is not None:
+        ever = np.flatnonzero(norms.any(axis=0) | (beside > 0.0))
+        return np.asarray(ever[np.lexsort((-norms[-1, ever], -beside[ever]))])
     at = np.abs(np.log(lams)[:, None] - np.log(np.maximum(chosen, lams[-1]))).argmin(axis=0)
     ever = np.flatnonzero(norms.any(axis=0))
     # Equal (often both zero) at the chosen lam: the largest at the end of the path.
@@ -166,14 +222,14 @@ def draw_counts(ax: Axes, lams: Floats, n_edges: Ints) -> None:
     top.set_xlabel("number of edges")
 
 
-def _draw_names(ax: Axes, fitted: FittedModel, norms: Floats, named: Ints) -> None:
+def _draw_names(ax: Axes, fitted: FittedModel, heights: Floats, named: Ints) -> None:
     """Write the names at the right-hand ends, moved apart where lines end close together."""
     if len(named) == 0:
         return
     pairs, nodes = path_of(fitted).layout.pairs, fitted.schema.nodes
-    ends = norms[-1, named] / ax.get_ylim()[1]
-    heights = _apart(ends, 0.05)
-    for group, end, height in zip(named.tolist(), ends, heights, strict=True):
+    ends = heights[named] / ax.get_ylim()[1]
+    moved = _apart(ends, 0.05)
+    for group, end, height in zip(named.tolist(), ends, moved, strict=True):
         u, v = fitted.schema.directed(*pairs[group])
         directed = path_of(fitted).layout.nodewise or u in fitted.schema.covariates
         dash = "→" if directed else "–"
@@ -233,5 +289,8 @@ def _draw_legend(ax: Axes, fitted: FittedModel, order: Ints) -> None:
         keys.append(Line2D([], [], color=INK, label="lam of the column predicted", **style))
     else:
         style = {"linewidth": 1.0, "linestyle": (0, (4, 3))}
-        keys.append(Line2D([], [], color=INK, label=f"lam = {lam:.3g}", **style))
+        text = f"lam = {lam:.3g}"
+        if fitted.edge_probability is not None:
+            text = f"nearest to the chosen graph: {text}"
+        keys.append(Line2D([], [], color=INK, label=text, **style))
     ax.legend(handles=keys, loc="upper left", frameon=False, fontsize=8.5)

@@ -58,7 +58,7 @@ def plot_selection(fitted: FittedModel, *, ax: Axes | None = None, legend: bool 
         return _plot_columns(ax, fitted, lams, scores[name], legend)
     ax = axes(ax, (8.0, 4.6), layout="constrained")
     _draw_score(ax, lams, scores, name)
-    _draw_reference(ax, lams, scores, name)
+    _draw_reference(ax, fitted, lams, scores, name)
     _draw_choice(ax, fitted, lams, scores[name])
     set_lam_axis(ax, lams)
     ax.set_ylabel(SCORE_LABELS.get(name, name))
@@ -95,10 +95,14 @@ def _draw_score(ax: Axes, lams: Floats, scores: dict[str, Floats], name: str) ->
         ax.plot(lams, raw, color=_FAINT, linewidth=1.0, label="before it is made monotone")
 
 
-def _draw_reference(ax: Axes, lams: Floats, scores: dict[str, Floats], name: str) -> None:
+def _draw_reference(
+    ax: Axes, fitted: FittedModel, lams: Floats, scores: dict[str, Floats], name: str
+) -> None:
     """The line that the choice was compared with: a limit, or the lowest mean + one error."""
     if f"{name}_limit" in scores:
         limit, label = scores[f"{name}_limit"], SCORE_LIMITS.get(name, "limit")
+        if fitted.edge_probability is not None:
+            label = f"the chosen graph, by tests: {len(fitted.edges)} edges"
         ax.plot(lams, limit, color=_LIMIT, linewidth=1.2, linestyle="--", label=label)
     if f"{name}_se" in scores:
         lowest = int(np.nanargmin(_finite(scores[name])))
@@ -120,6 +124,10 @@ def _draw_choice(ax: Axes, fitted: FittedModel, lams: Floats, score: Floats) -> 
     at = int(np.abs(np.log(lams) - np.log(chosen)).argmin())
     if np.isfinite(score[at]):
         label = f"chosen: lam = {chosen:.3g}, {len(fitted.edges)} edges"
+        if fitted.edge_probability is not None:
+            path = path_of(fitted)
+            n_edges = path.n_edges[np.abs(np.log(path.lams) - np.log(chosen)).argmin()]
+            label = f"nearest to the chosen graph: lam = {chosen:.3g}, {n_edges} edges"
         ax.plot([lams[at]], [score[at]], "o", color=INK, markersize=7, zorder=4, label=label)
 
 

@@ -58,5 +58,8 @@ def plot_tests(
     bar = figure.colorbar(image, ax=ax, shrink=0.7, pad=0.02)  # type: ignore[union-attr]
     bar.set_label("probability of an edge")
     bar.outline.set_visible(False)
-    ax.set_title("●  present    ○  absent    no mark: undecided", fontsize=9, color=INK)
+    key = "●  present    ○  absent    no mark: undecided"
+    if np.isnan(matrix[~np.eye(n, dtype=bool)]).any():
+        key += "    grey: not tested"
+    ax.set_title(key, fontsize=9, color=INK)
     return ax

@@ -25,6 +25,8 @@ _ROUNDS = 300
 _TIED = 0.9  # share of the pull that edges have; the rest keeps the picture together
 _ASIDE = (0.3, -0.3, 0.45, -0.45, 0.6, -0.6, 0.8, -0.8)
 """How far lines bend aside at most, where nodes are about 1 apart, smallest first."""
+_FAINT_ASIDE = 2
+"""How many of these are tried for faint lines: in a crowd, wide arcs of them hide the rest."""
 _MOST_BEND = 0.3  # of the length of a line
 _MOST_BENT = 200_000  # edges times nodes; finding bends for more takes seconds
 
@@ -343,23 +345,29 @@ def _circles(groups: Sequence[str | None], boxes: Floats) -> Floats:
 # -- lines -----------------------------------------------------------------------------------------
 
 
-def bends(places: Positions, edges: Sequence[Edge], clearance: float) -> Floats:
+def bends(
+    places: Positions, edges: Sequence[Edge], clearance: float, cut: float | None = None
+) -> Floats:
     """Return how far every edge bends aside, as a share of its length; 0 for a straight one.
 
     An edge bends where it would come nearer than `clearance` to a node that is not its own, and
-    stays straight where a slight bend does not help. The line is a
-    parabola whose control point lies twice that far beside the middle.
+    stays straight where a slight bend does not help. Edges below the cut, which are faint, bend
+    slightly or not at all. The line is a parabola whose control point lies twice that far beside
+    the middle.
     """
     bent = np.zeros(len(edges))
     if len(edges) * len(places) > _MOST_BENT or not len(edges):
         return bent
-    at = {name: k for k, name in enumerate(places)}
+    place = {name: k for k, name in enumerate(places)}
     nodes = np.array(list(places.values()))
-    ends = np.array([(at[edge.source], at[edge.target]) for edge in edges])
+    ends = np.array([(place[edge.source], place[edge.target]) for edge in edges])
     there = _nearest(nodes, ends, np.zeros(len(edges)))
     blocked = np.flatnonzero(there < clearance)
     length = np.linalg.norm(nodes[ends[:, 0]] - nodes[ends[:, 1]], axis=1)
-    for aside in _ASIDE:
+    faint = np.array([cut is not None and edge.strength < cut for edge in edges])
+    for at, aside in enumerate(_ASIDE):
+        if at == _FAINT_ASIDE:
+            blocked = blocked[~faint[blocked]]
         bend = np.clip(aside / length[blocked], -_MOST_BEND, _MOST_BEND)
         clear = _nearest(nodes, ends[blocked], bend) >= 0.9 * clearance
         bent[blocked[clear]] = bend[clear]

@@ -14,7 +14,9 @@ GAP = 2.0
 """Points between a node and its name."""
 
 _INSIDE, _BESIDE = 0.6, 0.36  # diameter of a node where nodes are at least 1 apart
+_MORE = 1.0  # points by which type inside nodes of few columns is larger than the smallest
 _LARGEST = 0.72  # the same where there are few columns, so that longer names stand inside
+_WIDEST = 72.0  # points: larger nodes hide the lines between few columns
 _FEW = 15
 _FILLED = 0.8  # share of the diameter that a name may fill
 _LONGEST = 24
@@ -54,8 +56,9 @@ class Room:
         longest = max([text_ems(text) for text in texts.values()], default=0.0)
         across = node or _INSIDE * unit * shrunk
         if node is None and n <= _FEW:
+            smallest += _MORE
             needed = (smallest + 0.5) * longest / _FILLED
-            across = min(max(across, needed), _LARGEST * unit * shrunk)
+            across = min(max(across, needed), _LARGEST * unit * shrunk, _WIDEST)
         fitting = _FILLED * across / max(longest, 2.0)
         inside = longest > 0.0 and fitting >= smallest and n <= _MOST_INSIDE
         if inside:

@@ -6,13 +6,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-__all__ = ["FROM_COLUMNS", "Scale", "automatic_cut", "size_text"]
+__all__ = ["FROM_COLUMNS", "WIDEST", "Scale", "automatic_cut", "size_text"]
 
 FROM_COLUMNS = 20
 """Columns from which on weak edges recede."""
 
 _STRONG_PER_COLUMN = 2
-_THINNEST, _WIDEST = 0.5, 5.5
+_THINNEST, WIDEST = 0.5, 6.5
 _FAINTEST = 0.1
 _RECEDED_WIDTH, _RECEDED = 0.9, 0.3
 _SOLID = 0.45
@@ -57,7 +57,7 @@ class Scale:
 
     maximum: float
     cut: float | None = None
-    widest: float = _WIDEST
+    widest: float = WIDEST
     """Width of the widest line in points."""
 
     def look(self) -> dict[str, float | None]:

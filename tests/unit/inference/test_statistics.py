@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from mixedgm.inference.statistics import combined, equivalent_z, log_tail, pair_statistics
+from mixedgm.inference.statistics import (
+    _solved,
+    combined,
+    equivalent_z,
+    log_tail,
+    pair_statistics,
+)
 from mixedgm.path.pair_tests import pairs_given
 from tests.support.problems import SCORED, draw
 
@@ -132,3 +138,20 @@ def test_the_ordered_test_of_a_hurdle_column_is_for_both_parts_moving_alike(sign
     share = found.direction[0] ** 2 / found.statistic[0]
     assert found.statistic[0] > 30.0
     assert share > 0.8 if sign > 0.0 else share < 0.2
+
+
+def test_covariances_that_are_indefinite_by_rounding_give_tests_as_well():
+    rng = np.random.default_rng(0)
+    root = rng.normal(size=(5, 3))
+    outside = np.linalg.svd(root)[0][:, 4]
+    inside = root @ rng.normal(size=3)
+    low = root @ root.T - 1e-14 * np.outer(outside, outside)  # rank 3 of 5, up to rounding
+    beyond = inside + 1e-3 * outside
+    assert beyond @ np.linalg.solve(low, beyond) < 0.0
+    covariance = np.stack([low, np.eye(5)])
+    vectors = np.stack([np.stack([beyond, beyond], axis=1), rng.normal(size=(5, 2))])
+    found = _solved(covariance, vectors)
+    np.testing.assert_allclose(found[1], vectors[1])
+    expected = inside @ np.linalg.pinv(root @ root.T, rcond=1e-9, hermitian=True) @ inside
+    squares = np.einsum("gak,gak->gk", vectors, found)
+    np.testing.assert_allclose(squares[0], expected, rtol=1e-6)

@@ -79,3 +79,16 @@ def test_no_edge_and_wrong_questions():
         model.describe("x", "x")
     with pytest.raises(mg.ParameterError, match="no column"):
         model.describe("x", "w")
+
+
+def test_a_number_and_two_levels_differ_by_a_difference_of_means():
+    rng = np.random.default_rng(1)
+    flag = rng.integers(0, 2, 4_000)
+    table = pd.DataFrame({"x": 3_000.0 * flag + 800.0 * rng.normal(size=4_000), "flag": flag})
+    table["flag"] = table["flag"].map({0: "no", 1: "yes"})
+    said = mg.MixedGraphicalModel(lam=0.0).fit(table).describe("flag", "x")
+    assert said.startswith("mean x is ")
+    assert said.endswith("higher for yes than for no")
+    means = table.groupby("flag")["x"].mean()
+    amount = float(said.split()[3].replace(",", ""))
+    assert amount == pytest.approx(means["yes"] - means["no"], rel=0.05)

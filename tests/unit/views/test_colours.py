@@ -81,4 +81,4 @@ def test_the_page_has_the_same_colours(name):
     theme = THEMES[name]
     for part in ("ink", "muted", "surface", "positive", "negative", "unsigned", "ring", "track"):
         assert page[part] == getattr(theme, part)
-    assert (f"TINT = {theme.tint};" in page_file("drawing.js")) == (name == "dark")
+    assert (f"TINT = {theme.tint};" in page_file("colours.js")) == (name == "dark")

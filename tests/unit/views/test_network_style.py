@@ -378,3 +378,55 @@ def test_names_are_shown_as_they_are_in_every_picture(hand):
     nodes = [(2.0, True, "$a$ +2.0"), (1.0, False, "")]
     check = CheckPicture(NAMES[:2], np.full((2, 2), 1.0), flags, flags, nodes)
     assert {*NAMES[:2], "$a$ +2.0"} <= shown_texts(plot_check(check).figure)
+
+
+# -- legends and what is not known -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [None, "column", "page"])
+def test_lines_of_the_legend_are_as_wide_as_those_of_the_picture(size):
+    model = replace(weighted([0.5, 0.3]), known_strengths=np.array([0.6, 0.3]))
+    drawing = plot_network(model, size=size, layout="circle")
+    keys = {key.get_label(): key for key in drawing.ax.get_legend().legend_handles}
+    for name, (a, b) in {"0.60": ("v0", "v1"), "0.30": ("v1", "v2")}.items():
+        key = keys[f"strength {name}"]
+        assert (key.get_linewidth(), key.get_alpha()) == pytest.approx(edge(drawing, a, b))
+
+
+def test_lines_of_the_legend_are_as_wide_as_those_of_all_groups():
+    model = replace(weighted([0.5, 0.3]), known_strengths=np.array([0.6, 0.3]))
+    drawings = plot_groups([model, model], ["a", "b"])
+    (legend,) = drawings[0].ax.figure.legends
+    keys = {key.get_label(): key for key in legend.legend_handles}
+    for drawing in drawings:
+        drawn = edge(drawing, "v0", "v1")
+        assert keys["strength 0.60"].get_linewidth() == pytest.approx(drawn[0])
+
+
+def test_pairs_that_cannot_be_tested_do_not_set_the_scale():
+    columns = {
+        "source": ["x", "y"],
+        "target": ["y", "z"],
+        "estimate_a": [0.1, 50.0],
+        "estimate_b": [0.2, -50.0],
+        "probability_differs": [0.3, np.nan],
+        "p_max": [0.5, np.nan],
+        "differs": [False, False],
+    }
+    ax = plot_differences(columns, ["a", "b"])
+    assert -1.0 < ax.get_xlim()[0] < ax.get_xlim()[1] < 1.0
+    assert [text.get_text() for text in ax.texts] == ["P = 0.3", "not tested"]
+    assert [text.get_text() for text in ax.get_yticklabels()] == ["x – y", "y – z"]
+
+
+def test_faint_edges_do_not_bend_far():
+    model = random_network(25, 150, 1)
+    drawing = plot_network(model)
+    (lines,) = [each for each in drawing.ax.collections if each.get_gid() == "edges"]
+    faint = lines.get_colors()[:, 3] <= 0.3
+    assert 0 < faint.sum() < len(faint)
+    for segment in np.array(lines.get_segments(), dtype=object)[faint]:
+        line = np.asarray(segment, dtype=float)
+        step = line[-1] - line[0]
+        off = np.abs(step[0] * (line - line[0])[:, 1] - step[1] * (line - line[0])[:, 0])
+        assert off.max() / np.hypot(*step) <= 0.301

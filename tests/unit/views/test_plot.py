@@ -9,11 +9,13 @@ import pytest
 from matplotlib.collections import LineCollection, PathCollection
 from matplotlib.colors import to_hex
 
+import mixedgm as mg
 from mixedgm.errors import MixedGMError, ParameterError
 from mixedgm.views.plot import plot_network
 from mixedgm.views.plot_parameters import parameter_matrix, plot_parameters
 from mixedgm.views.plot_path import path_norms, plot_path
 from mixedgm.views.positions import positions
+from tests.support.people import people
 from tests.unit.views.models import chain
 
 PLOTS = [plot_network, plot_path, plot_parameters]
@@ -289,3 +291,19 @@ def test_missing_matplotlib_names_the_extra(solved, plot, monkeypatch):
         monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(MixedGMError, match=r'pip install "mixedgm\[plot\]"'):
         plot(solved)
+
+
+def test_plot_path_draws_a_graph_that_tests_chose_beside_the_path():
+    fitted = mg.MixedGraphicalModel().fit(people(200)).fitted_
+    assert fitted.edge_probability is not None
+    ax = plot_path(fitted, n_labels=2)
+    last = fitted.path.lams[-1]
+    assert ax.get_xlim()[1] < last
+    dots = [line for line in ax.lines if len(line.get_xdata()) == 1 and line.get_xdata()[0] < last]
+    norms = sorted(edge.norm for edge in fitted.edges)
+    assert sorted(float(dot.get_ydata()[0]) for dot in dots) == pytest.approx(norms)
+    strongest = sorted(fitted.edges, key=lambda edge: -edge.norm)[:2]
+    names = {text.get_text() for text in ax.texts if text.get_text() != "chosen\ngraph"}
+    assert names == {f"{edge.source} – {edge.target}" for edge in strongest}
+    legend = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert any(text.startswith("nearest to the chosen graph: lam") for text in legend)

@@ -8,6 +8,7 @@ from matplotlib.colors import to_hex
 
 import mixedgm as mg
 from mixedgm.errors import ParameterError
+from mixedgm.views.plot_bootstrap import plot_centrality, plot_intervals
 from tests.support.people import people
 
 
@@ -129,3 +130,39 @@ def test_pictures_go_where_they_are_asked_to(boot, dropping):
     with pytest.raises(ParameterError, match="ax must be"):
         boot.plot_intervals(ax="here")
     del figure
+
+
+def test_estimates_outside_their_intervals_are_hollow_and_explained():
+    columns = {
+        "column": ["a", "b"],
+        "measure": ["total_strength"] * 2,
+        "estimate": [1.0, 2.0],
+        "mean": [0.9, 1.2],
+        "lower": [0.8, 1.0],
+        "upper": [1.1, 1.5],
+    }
+    ax = plot_centrality(columns, "total_strength")
+    assert [colour for *_, colour in drawn(ax)] == ["#0072b2", "#ffffff"]
+    texts = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert any(text.startswith("outside: resampled graphs") for text in texts)
+    inside = {name: values[:1] for name, values in columns.items()}
+    texts = [t.get_text() for t in plot_centrality(inside, "total_strength").get_legend().texts]
+    assert texts == ["whole table", "mean of resamples", "interval of resamples"]
+
+
+def test_levels_keep_their_beginnings():
+    levels = ["Married, spouse absent from home", "Married, spouse absent at sea"]
+    columns = {
+        "source": ["x", "x"],
+        "target": ["marital", "marital"],
+        "source_level": [None, None],
+        "target_level": levels,
+        "estimate": [1.0, 0.5],
+        "lower": [0.5, 0.1],
+        "upper": [1.5, 0.9],
+    }
+    ax = plot_intervals(columns)
+    shown = [text.get_text() for text in ax.get_yticklabels()][::-1]
+    assert shown == ["x – marital: Married, spouse absent from…"] + [
+        "x – marital: Married, spouse absent at s…"
+    ]

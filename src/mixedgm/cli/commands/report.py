@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from mixedgm.cli.console import Console
 from mixedgm.cli.fitting_options import add_fitting, fit_options, fitted_model, read_columns
+from mixedgm.cli.network_options import add_node_group, node_groups
 from mixedgm.cli.options import add_output
 from mixedgm.cli.output import check_model_output
 from mixedgm.errors import ParameterError
@@ -30,6 +31,7 @@ mixedgm report survey.csv -o survey.html
 mixedgm report survey.mgm survey.csv -o survey.html
 mixedgm report survey.mgm survey.csv -o survey.html --tests --bootstrap 500
 mixedgm report survey.csv -o survey.html --groups site --title "Survey"
+mixedgm report survey.csv -o survey.html --node-group health=pain,smoker,visits
 """
 
 _TABLES = (".csv", ".tsv", ".parquet", ".gz")
@@ -59,6 +61,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     group.add_argument("--groups", metavar="NAME", help=text)
     text = "leave out the check of the fit, which simulates 200 tables"
     group.add_argument("--no-check", action="store_true", help=text)
+    add_node_group(group)
     parser.add_argument(
         "--lam",
         type=float,
@@ -94,6 +97,7 @@ def run(args: Namespace, console: Console) -> None:
             **studies,
             check=False if args.no_check else None,
             sample_weight=weights,
+            groups=node_groups(args, model.schema_.names),
             title=args.title or Path(args.table or args.input).name,
             random_state=args.seed,
             n_jobs=args.jobs,

@@ -132,7 +132,9 @@ function lineChart(effect, source, target) {
     ? [0, Math.max(...every) * 1.05]
     : [Math.min(...every), Math.max(...every)];
   if (high - low < 1e-12) [low, high] = [low - 1, high + 1];
-  const right = shares ? WIDE - 104 : WIDE - 12;
+  const names = effect.levels.map((level) => endCut(level, 22));
+  const longest = Math.max(...names.map((name) => name.length), 0);
+  const right = shares ? WIDE - Math.min(14 + 6.2 * longest, 150) : WIDE - 12;
   const [left, top, bottom] = [46, 10, 120];
   /** @param {number} x */
   const across = (x) =>
@@ -165,7 +167,7 @@ function lineChart(effect, source, target) {
     if (shares)
       ends.push({
         y: up(effect.predicted[xs.length - 1][k]),
-        text: shortName(effect.levels[k], 14),
+        text: names[k],
       });
   }
   const write = shares ? percentText : axisText;
@@ -187,6 +189,16 @@ function lineChart(effect, source, target) {
     label(right, 134, "end", axisText(xs[xs.length - 1])),
     label((left + right) / 2, 144, "middle", shortName(source, 30)),
   );
+}
+
+/**
+ * A level that is too long without its end: levels are told apart by what comes first.
+ * @param {string} text
+ * @param {number} most
+ */
+function endCut(text, most) {
+  const letters = Array.from(text);
+  return letters.length <= most ? text : `${letters.slice(0, most - 1).join("")}…`;
 }
 
 /**
@@ -248,6 +260,7 @@ function shareTable(effect, source, target) {
     column: target,
     text: (share) => percentText(share).replace("\u00a0%", ""),
     caption: "per cent",
+    label: `Predicted ${target} by ${source}`,
   });
 }
 
@@ -287,7 +300,12 @@ export function observedList(effect, source) {
     element("summary", {}, "What the table has"),
     element(
       "div",
-      { class: "scroll", tabindex: 0, role: "region", "aria-label": "What the table has" },
+      {
+        class: "scroll",
+        tabindex: 0,
+        role: "region",
+        "aria-label": `What the table has by ${source}`,
+      },
       element(
         "table",
         { class: "grid" },
@@ -309,6 +327,8 @@ export function parameterTable(parameters) {
     column: parameters.columnTitle,
     text: (value) => numberText(value, 2),
     signed: true,
+    label: `Parameters of ${parameters.rowTitle} and ${parameters.columnTitle}`,
+    behind: parameters.behind.length > 0 ? parameters.behind : undefined,
   });
 }
 
@@ -317,13 +337,15 @@ export function parameterTable(parameters) {
  * @param {string[]} rows
  * @param {string[]} columns
  * @param {(number | null)[][]} values
- * @param {{row: string, column: string, text: (value: number) => string, signed?: boolean, caption?: string}} look
+ * @param {{row: string, column: string, label: string, text: (value: number) => string, signed?: boolean, caption?: string, behind?: (number | null)[][]}} look
  */
 function gridTable(rows, columns, values, look) {
   if (columns.length > rows.length) {
-    const turned = columns.map((_, at) => values.map((row) => row[at]));
-    return gridTable(columns, rows, turned, {
+    /** @param {(number | null)[][]} given */
+    const turned = (given) => columns.map((_, at) => given.map((row) => row[at]));
+    return gridTable(columns, rows, turned(values), {
       ...look,
+      behind: look.behind && turned(look.behind),
       row: look.column,
       column: look.row,
     });
@@ -340,8 +362,11 @@ function gridTable(rows, columns, values, look) {
       "tr",
       {},
       element("th", { scope: "row" }, named(name)),
-      ...values[at].map((value) => {
-        const cell = element("td", { class: "number" }, value === null ? "" : look.text(value));
+      ...values[at].map((value, k) => {
+        const n = look.behind?.[at][k] ?? null;
+        const rows = n !== null && element("span", { class: "behind" }, numberText(Math.round(n)));
+        const text = value === null ? "" : look.text(value);
+        const cell = element("td", { class: "number" }, text, rows);
         const share = Math.round((100 * Math.abs(value ?? 0)) / most / 2.2);
         const colour = !look.signed || (value ?? 0) > 0 ? "positive" : "negative";
         cell.style.backgroundColor = `color-mix(in srgb, var(--${colour}) ${share}%, transparent)`;
@@ -358,7 +383,7 @@ function gridTable(rows, columns, values, look) {
   );
   return element(
     "div",
-    { class: "scroll", tabindex: 0, role: "region", "aria-label": "table" },
+    { class: "scroll", tabindex: 0, role: "region", "aria-label": look.label },
     table,
   );
 }

@@ -1,9 +1,11 @@
 // What a click opens: an edge and what it consists of, or a column and its neighbours.
 
+import { hashOf } from "./links.js";
 import { effectChart, histogramChart, meter, observedList, parameterTable } from "./charts.js";
 import { button, element, named } from "./dom.js";
-import { countText, numberText, percentText, strengthText } from "./numbers.js";
+import { countText, numberText, strengthText } from "./numbers.js";
 import {
+  certaintySentence,
   columnSentence,
   edgeSentence,
   effectSentence,
@@ -46,19 +48,18 @@ export class Details {
     const { nodes, edges } = this.content.graph;
     const strong = edges.filter((edge) => edge.moderator === undefined).slice(0, 8);
     return [
-      element("h3", {}, "What is related to what"),
+      element("h3", {}, strong.length > 0 ? "Strongest edges" : "No edges"),
       element(
         "p",
-        {},
+        { class: "fine" },
         `${countText(nodes.length, "column")}, ${countText(edges.filter((e) => e.moderator === undefined).length, "edge")}. `,
-        "Two columns without a line between them are independent given all others. ",
+        "Strengths go from 0 to 1; between two numbers it is the size of their partial correlation. ",
         element(
           "span",
           { class: "screen-only" },
-          "Choose a line or a column to see what it consists of.",
+          "Choose a line or a column to see what is behind it.",
         ),
       ),
-      strong.length > 0 ? element("h4", {}, "Strongest edges") : null,
       strong.length > 0 ? this.edgeList(strong, -1) : null,
     ];
   }
@@ -89,7 +90,9 @@ export class Details {
         element("span", { class: "hidden-text" }, `, ${signWord(edge.sign)}`),
       );
       open.addEventListener("click", () => this.choose({ a: edge.a, b: edge.b }));
-      return element("li", {}, open);
+      const says =
+        from < 0 && edge.says !== undefined && element("p", { class: "says" }, edge.says);
+      return element("li", {}, open, says);
     });
     return element("ul", { class: "edge-list" }, ...items);
   }
@@ -136,7 +139,13 @@ export class Details {
       this.link(a),
       " or ",
       this.link(b),
-      ".",
+      ". ",
+      this.content.whole &&
+        element(
+          "a",
+          { href: hashOf(this.content, { a, b }), class: "to-edge" },
+          "Link to this pair",
+        ),
     );
     if (places.length === 0) {
       const text =
@@ -167,20 +176,13 @@ export class Details {
     const details = this.content.edgeDetails[at];
     const facts = [];
     if (edge.partial !== undefined) facts.push(`Partial correlation ${numberText(edge.partial)}.`);
-    if (edge.probability !== undefined) {
-      facts.push(
-        `Probability of an edge, by the tests that chose the graph: ${percentText(edge.probability)}.`,
-      );
-    }
-    if (edge.frequency !== undefined) {
-      facts.push(`Found in ${percentText(edge.frequency)} of the subsamples.`);
-    }
     if (edge.ridge) {
       facts.push("The data do not determine the size of its parameters; a small ridge was added.");
     }
     /** @type {(Node | null)[]} */
     const parts = [
       element("p", {}, edgeSentence(this.content, edge)),
+      edge.moderator === undefined ? element("p", {}, certaintySentence(edge)) : null,
       facts.length > 0 ? element("p", { class: "fine" }, facts.join(" ")) : null,
     ];
     if (details === null) {
@@ -200,11 +202,12 @@ export class Details {
       );
     }
     const parameters = details.parameters;
+    const behind = parameters.behind.length > 0;
     const single = parameters.rows.length === 1 && parameters.columns.length === 1;
     parts.push(
       element("h4", {}, edge.moderator === undefined ? "Parameters" : "How the parameters deviate"),
       parameterTable(parameters),
-      element("p", { class: "fine" }, parameterNote(single, parameters.hidden)),
+      element("p", { class: "fine" }, parameterNote(single, parameters.hidden, behind)),
     );
     return parts;
   }
@@ -295,12 +298,15 @@ function listed(strength) {
 /**
  * @param {boolean} single
  * @param {number} hidden
+ * @param {boolean} behind
  */
-function parameterNote(single, hidden) {
+function parameterNote(single, hidden, behind) {
+  const rows = behind ? " Below each, the rows of the table that it rests on." : "";
   const unit = single
     ? "In the units of the columns, for two continuous columns minus the entry of the precision matrix."
     : "Positive: more of one goes with this level or value of the other, given all others. In the units of the columns.";
-  return hidden > 0 ? `${unit} Of many levels, those that deviate most.` : unit;
+  const part = hidden > 0 ? " Of many levels, those that deviate most." : "";
+  return unit + rows + part;
 }
 
 /** @param {import("./types").Cell} cell */

@@ -1,26 +1,29 @@
 // A scene on a canvas. Lines of the same look are drawn in one go, so that thousands stay fast.
 
+import { drawAreas, nameAreas } from "./areas.js";
+import { nodeColours } from "./colours.js";
 import { placeLabels } from "./labels.js";
 
 /** @typedef {import("./camera.js").Camera} Camera */
 /** @typedef {import("./camera.js").Point} Point */
+/** @typedef {import("./pen.js").Pen} Pen */
 /** @typedef {import("./scene.js").Scene} Scene */
 /** @typedef {import("./theme.js").Palette} Palette */
 /** @typedef {import("./types").Kind} Kind */
 /** @typedef {import("./types").Link} Link */
 
 const FAINT = 0.06;
-/** Share of its colour that the fill of a node has on a dark surface. */
-export const TINT = 0.38;
 const POINT = 4 / 3; // pixels
-const RING = 1.35; // radius of the ring around a node, against that of the node
+const RING = 1.3; // radius of the ring around a node, against that of the node
 const INSIDE = 0.6; // diameter of a node where nodes are at least 1 apart
 const BESIDE = 0.36;
 const LARGEST = 0.72; // the same where there are few columns, so that longer names stand inside
+const WIDEST = 96; // pixels: larger nodes hide the lines between few columns
 const FEW = 15;
 const MOST_INSIDE = 60; // columns; circles of more are too small to read names in
 const FILLED = 0.8; // share of the diameter that a name may fill
-const SMALLEST = 9.5; // pixels of type
+const INNER = 0.92; // diameter of a node with a ring, against one without
+const SMALLEST = 11.5; // pixels of type
 
 /**
  * @typedef {object} Room
@@ -28,6 +31,7 @@ const SMALLEST = 9.5; // pixels of type
  * @property {number} font
  * @property {boolean} inside whether names stand inside their nodes
  * @property {number} widest line in points
+ * @property {number} reach radius of a node with its ring
  */
 
 /**
@@ -40,25 +44,28 @@ const SMALLEST = 9.5; // pixels of type
 export function roomOf(scene, camera) {
   const unit = camera.scale;
   const n = scene.places.length;
-  const shrunk = scene.graph.nodes.some((node) => node.ring !== null) ? 0.8 : 1;
-  const widest = Math.min(Math.max((0.07 * unit) / POINT, 2), 5.5);
+  const ringed = scene.graph.nodes.some((node) => node.ring !== null);
+  const [shrunk, filled] = ringed ? [0.8, FILLED * INNER] : [1, FILLED];
+  const around = ringed ? 1.08 * RING : 1;
+  const widest = Math.min(Math.max((0.1 * unit) / POINT, 2), 6.5);
   let across = Math.min(INSIDE * unit * shrunk, 60);
   if (n <= FEW) {
-    const needed = ((SMALLEST + 1) * scene.longest) / FILLED;
-    across = Math.min(Math.max(across, needed), LARGEST * unit * shrunk);
+    const needed = ((SMALLEST + 1) * scene.longest) / filled;
+    across = Math.min(Math.max(across, needed), LARGEST * unit * shrunk, WIDEST);
   }
-  const fitting = (FILLED * across) / Math.max(scene.longest, 2);
+  const fitting = (filled * across) / Math.max(scene.longest, 2);
   if (n <= MOST_INSIDE && fitting >= SMALLEST) {
     return {
       radius: across / 2,
       font: Math.min(fitting, 15, 0.4 * across),
       inside: true,
       widest,
+      reach: (around * across) / 2,
     };
   }
   const font = Math.min(Math.max(0.17 * unit, 10.5), 13);
   const radius = Math.min(Math.max(BESIDE * unit * shrunk, 6), 34) / 2;
-  return { radius, font, inside: false, widest };
+  return { radius, font, inside: false, widest, reach: around * radius };
 }
 
 /**
@@ -85,7 +92,7 @@ export const MOST_DASHED = 40;
 
 /**
  * Draw everything.
- * @param {CanvasRenderingContext2D} context
+ * @param {Pen} context
  * @param {Sight} sight
  */
 export function draw(context, sight) {
@@ -94,7 +101,7 @@ export function draw(context, sight) {
 
 /**
  * Draw everything a part at a time, so that the page can go on between parts.
- * @param {CanvasRenderingContext2D} context
+ * @param {Pen} context
  * @param {Sight} sight
  * @param {number} [without] a column whose links are left out
  */
@@ -105,6 +112,7 @@ export function* drawing(context, sight, without = -1) {
   const room = roomOf(scene, camera);
   const bright = standsOut(scene);
   const links = scene.drawn.filter((link) => link.a !== without && link.b !== without);
+  drawAreas(context, sight, points, room);
   for (let at = 0; at < links.length; at += AT_ONCE) {
     drawLinks(context, sight, links.slice(at, at + AT_ONCE), points, room, bright.links);
     yield;
@@ -114,12 +122,13 @@ export function* drawing(context, sight, without = -1) {
     drawNodes(context, sight, every.slice(at, at + AT_ONCE), points, room, bright.nodes);
     yield;
   }
-  drawLabels(context, sight, points, room, bright.nodes);
+  const labels = drawLabels(context, sight, points, room, bright.nodes);
+  nameAreas(context, sight, points, room, labels);
 }
 
 /**
  * Draw what stands out, and nothing else.
- * @param {CanvasRenderingContext2D} context
+ * @param {Pen} context
  * @param {Sight} sight
  * @param {number} moving a column that is being dragged, or -1
  */
@@ -139,7 +148,7 @@ export function drawBright(context, sight, moving) {
 }
 
 /**
- * @param {CanvasRenderingContext2D} context
+ * @param {Pen} context
  * @param {{width: number, height: number, ratio: number}} size
  */
 export function clear(context, size) {
@@ -175,7 +184,7 @@ function standsOut(scene) {
 
 /**
  * One line after the other: many lines in one path take software renderers far longer.
- * @param {CanvasRenderingContext2D} context
+ * @param {Pen} context
  * @param {Sight} sight
  * @param {Link[]} links
  * @param {Point[]} points
@@ -236,7 +245,7 @@ export function control(from, to, bend) {
 }
 
 /**
- * @param {CanvasRenderingContext2D} context
+ * @param {Pen} context
  * @param {Point} from
  * @param {Point} by
  * @param {Point} to
@@ -262,7 +271,7 @@ function dashes(link, width, dashed) {
 
 /**
  * An arrow head where a line reaches its target.
- * @param {CanvasRenderingContext2D} context
+ * @param {Pen} context
  * @param {Point} from
  * @param {Point} to
  * @param {number} radius
@@ -286,7 +295,7 @@ function drawArrow(context, from, to, radius, width) {
 }
 
 /**
- * @param {CanvasRenderingContext2D} context
+ * @param {Pen} context
  * @param {Sight} sight
  * @param {number[]} nodes
  * @param {Point[]} points
@@ -310,13 +319,14 @@ function drawNodes(context, { scene, palette }, nodes, points, room, bright) {
       context.arc(x, y, radius * RING, 0, 2 * Math.PI);
     }
     context.fill();
-    traceShape(context, kind, x, y, radius * (node.ring === null ? 1 : 0.92));
+    traceShape(context, kind, x, y, radius * (node.ring === null ? 1 : INNER));
     context.globalAlpha = faded ? 0.3 : 1;
+    const { fill, line } = nodeColours(scene, node, kind, palette);
     if (node.role !== "covariate") {
-      context.fillStyle = palette.dark ? mixed(palette.surface, kind.line, TINT) : kind.fill;
+      context.fillStyle = fill;
       context.fill();
     }
-    context.strokeStyle = palette.dark ? kind.fill : kind.line;
+    context.strokeStyle = line;
     context.lineWidth = radius < 8 ? 1 : 1.6;
     context.stroke();
     if (node.ring !== null) drawRing(context, node.ring, x, y, radius, palette);
@@ -339,7 +349,7 @@ function drawNodes(context, { scene, palette }, nodes, points, room, bright) {
 
 /**
  * A ring around a node, filled clockwise from the top to the share that is predicted.
- * @param {CanvasRenderingContext2D} context
+ * @param {Pen} context
  * @param {number} share
  * @param {number} x
  * @param {number} y
@@ -348,7 +358,7 @@ function drawNodes(context, { scene, palette }, nodes, points, room, bright) {
  */
 function drawRing(context, share, x, y, radius, palette) {
   const around = radius * RING;
-  context.lineWidth = Math.max(1.8, radius * 0.22);
+  context.lineWidth = Math.max(1.8, radius * 0.16);
   context.strokeStyle = palette.track;
   context.beginPath();
   context.arc(x, y, around, 0, 2 * Math.PI);
@@ -362,7 +372,7 @@ function drawRing(context, share, x, y, radius, palette) {
 
 /**
  * The outline of a kind of column.
- * @param {CanvasRenderingContext2D} context
+ * @param {Pen} context
  * @param {Kind} kind
  * @param {number} x
  * @param {number} y
@@ -387,7 +397,7 @@ export function traceShape(context, kind, x, y, radius) {
 }
 
 /**
- * @param {CanvasRenderingContext2D} context
+ * @param {Pen} context
  * @param {Sight} sight
  * @param {Point[]} points
  * @param {Room} room
@@ -403,25 +413,13 @@ function drawLabels(context, sight, points, room, bright, only = null) {
   context.lineWidth = 4;
   context.strokeStyle = palette.surface;
   context.fillStyle = palette.ink;
-  for (const label of placeLabels(context, sight, points, room, bright)) {
+  const labels = placeLabels(context, sight, points, room, bright);
+  for (const label of labels) {
     if (only !== null && !only.has(label.node)) continue;
     context.globalAlpha = bright !== null && !bright.has(label.node) ? 0.35 : 1;
     if (!room.inside) context.strokeText(label.text, label.x, label.y);
     context.fillText(label.text, label.x, label.y);
   }
   context.globalAlpha = 1;
-}
-
-/**
- * A colour between two, both as #rrggbb.
- * @param {string} one
- * @param {string} other
- * @param {number} share of the other
- */
-export function mixed(one, other, share) {
-  /** @param {string} colour */
-  const parts = (colour) => [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16));
-  const [a, b] = [parts(one), parts(other)];
-  const mean = a.map((value, k) => Math.round(value * (1 - share) + b[k] * share));
-  return `rgb(${mean.join(",")})`;
+  return labels;
 }

@@ -75,6 +75,7 @@ export class GraphView {
     return [
       this.scene.version,
       this.scene.smallest,
+      this.scene.grouped,
       this.version,
       ink,
       width,

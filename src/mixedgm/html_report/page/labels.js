@@ -37,7 +37,7 @@ const sides = { key: "", chosen: [] };
 
 /**
  * The names that are shown: of few columns all that are clear, of what stands out all.
- * @param {CanvasRenderingContext2D} context
+ * @param {import("./pen.js").Pen} context
  * @param {{scene: Scene, camera: Camera, size: {width: number, height: number}}} sight
  * @param {Point[]} points
  * @param {Room} room
@@ -99,7 +99,7 @@ function rank(scene, bright, at) {
 }
 
 /**
- * @param {CanvasRenderingContext2D} context
+ * @param {import("./pen.js").Pen} context
  * @param {string} text
  */
 function textWidth(context, text) {
@@ -123,7 +123,7 @@ function textWidth(context, text) {
 function boxAt(side, point, width, room) {
   const { x, y } = SIDES[side];
   const half = { x: width / 2, y: 0.62 * room.font };
-  const away = room.radius * 1.1 + GAP;
+  const away = Math.max(1.1 * room.radius, room.reach) + GAP;
   const reach = Math.min(
     x === 0 ? Infinity : (half.x + away) / Math.abs(x),
     y === 0 ? Infinity : (half.y + away) / Math.abs(y),
@@ -164,7 +164,6 @@ function chooseSides(scene, camera, size, points, wide, room) {
     .map((_, at) => at)
     .sort((a, b) => (scene.around?.[b].length ?? 0) - (scene.around?.[a].length ?? 0));
   const whole = camera.zoom <= 1;
-  const own = GAP + FARTHER + room.radius * 1.1;
   for (const at of order) {
     const point = points[at];
     let [best, least, faults] = [0, Infinity, 0];
@@ -172,6 +171,7 @@ function chooseSides(scene, camera, size, points, wide, room) {
       const box = boxAt(k, point, wide[at], room);
       let wrong = whole && !isInside(box, size) ? 1 : 0;
       for (const other of taken) if (overlaps(box, other)) wrong += 1;
+      const own = distanceToBox(point, box) + FARTHER;
       points.forEach((other, node) => {
         if (node !== at && distanceToBox(other, box) < own) wrong += 2;
       });

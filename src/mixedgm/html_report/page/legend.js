@@ -1,121 +1,272 @@
-// What shapes, colours and lines mean: only of what is drawn.
+// What shapes, colours and lines mean: only of what is drawn. The same on the page and in pictures.
 
+import { groupColours, kindColours } from "./colours.js";
 import { element, svg } from "./dom.js";
-import { MOST_DASHED, TINT, mixed } from "./drawing.js";
+import { MOST_DASHED, linkWidth, traceShape } from "./drawing.js";
 import { countText, strengthText } from "./numbers.js";
-import { palette } from "./theme.js";
+import { SvgPen } from "./pen.js";
 
+/** @typedef {import("./drawing.js").Room} Room */
+/** @typedef {import("./pen.js").Pen} Pen */
 /** @typedef {import("./scene.js").Scene} Scene */
-/** @typedef {import("./types").Kind} Kind */
+/** @typedef {import("./theme.js").Palette} Palette */
+
+/**
+ * @typedef {object} Key
+ * @property {string} label
+ * @property {number} wide pixels of its sample
+ * @property {(pen: Pen, x: number, y: number) => void} draw the sample, around a height
+ */
+
+const TALL = 16;
+
+/**
+ * The keys of the legend.
+ * @param {Scene} scene
+ * @param {Palette} palette
+ * @param {Room} room
+ * @returns {Key[]}
+ */
+export function legendKeys(scene, palette, room) {
+  const { nodes, kinds, groups } = scene.graph;
+  const grouped = scene.grouped && nodes.every((node) => node.group >= 0);
+  const shapes = kinds.filter((kind) => nodes.some((node) => node.kind === kind.name));
+  /** @type {Key[]} */
+  const keys = shapes.map((kind) => {
+    const { fill, line } = kindColours(kind, palette);
+    // Where every column has the colour of its group, only the shape tells the kind.
+    return shapeKey(
+      kind.name,
+      kind,
+      grouped ? palette.surface : fill,
+      grouped ? palette.muted : line,
+    );
+  });
+  if (scene.grouped) {
+    for (const group of groups) {
+      const { fill, line } = groupColours(group.colour, palette);
+      keys.push(patchKey(group.name, fill, line));
+    }
+  }
+  if (nodes.some((node) => node.role === "covariate")) {
+    const text = "covariate: white, predicts only";
+    keys.push(shapeKey(text, kinds[0], palette.surface, palette.muted));
+  }
+  if (nodes.some((node) => node.ring !== null)) {
+    keys.push(ringKey("ring: share that the other columns predict", palette));
+  }
+  return [...keys, ...lineKeys(scene, palette, room)];
+}
+
+/**
+ * @param {Scene} scene
+ * @param {Palette} palette
+ * @param {Room} room
+ * @returns {Key[]}
+ */
+function lineKeys(scene, palette, room) {
+  const links = scene.drawn;
+  const sized = links.filter((link) => link.strength > 0);
+  const dashed = scene.links.length <= MOST_DASHED;
+  /** @type {Key[]} */
+  const keys = [];
+  if (sized.some((link) => link.sign === "+")) keys.push(lineKey("positive", palette.positive));
+  if (sized.some((link) => link.sign === "-")) {
+    keys.push(lineKey("negative", palette.negative, 3, dashed ? [7, 4] : []));
+  }
+  if (sized.some((link) => link.sign === "")) {
+    keys.push(lineKey("no single sign", palette.unsigned));
+  }
+  if (links.some((link) => link.ridge)) {
+    keys.push(lineKey("size not determined", palette.ink, 3, [2.5, 3]));
+  }
+  if (links.some((link) => link.directed)) keys.push(arrowKey("from a covariate", palette));
+  if (links.some((link) => link.varies)) {
+    keys.push(lineKey("varies with a moderator", palette.ink, 2, [2, 4]));
+  }
+  if (sized.length === 0) return keys;
+  const { cut, keys: sizes } = scene.graph.scale;
+  /**
+   * @param {string} text
+   * @param {number} size
+   */
+  const sample = (text, size) => {
+    const width = linkWidth(scene, room, size);
+    return lineKey(text, palette.ink, width, [], scene.scale.opacity(size));
+  };
+  for (const size of sizes) keys.push(sample(`strength ${strengthText(size)}`, size));
+  const faint = sized.filter((link) => scene.scale.recedes(link.strength)).length;
+  if (cut !== null && faint > 0) {
+    keys.push(sample(`${countText(faint, "edge")} below ${strengthText(cut)}`, 0.8 * cut));
+  }
+  if (scene.hidden > 0) {
+    const text = `${countText(scene.hidden, "weaker edge")} not drawn`;
+    keys.push({ label: text, wide: 0, draw: () => {} });
+  }
+  return keys;
+}
 
 /**
  * Fill the legend anew.
  * @param {HTMLElement} place
- * @param {Scene} scene
+ * @param {Key[]} keys
  */
-export function showLegend(place, scene) {
-  const { nodes, kinds } = scene.graph;
-  const links = scene.drawn;
-  /** @type {[Node, string][]} */
-  const keys = kinds
-    .filter((kind) => nodes.some((node) => node.kind === kind.name))
-    .map((kind) => [nodeKey(kind), kind.name]);
-  if (nodes.some((node) => node.role === "covariate")) {
-    keys.push([nodeKey(null), "covariate: white, predicts only"]);
-  }
-  if (nodes.some((node) => node.ring !== null)) {
-    const measures = [...new Set(kinds.map((kind) => kind.measure))].join(" or ");
-    keys.push([ringKey(), `predicted by the others (${measures})`]);
-  }
-  const sized = links.filter((link) => link.strength > 0);
-  if (sized.some((link) => link.sign === "+")) keys.push([lineKey("positive", 3), "positive"]);
-  if (sized.some((link) => link.sign === "-")) {
-    keys.push([lineKey("negative", 3, scene.links.length <= MOST_DASHED ? "7 4" : ""), "negative"]);
-  }
-  if (sized.some((link) => link.sign === "")) {
-    keys.push([lineKey("unsigned", 3), "no single sign"]);
-  }
-  if (links.some((link) => link.ridge)) {
-    keys.push([lineKey("plain", 3, "2.5 3"), "size not determined"]);
-  }
-  if (links.some((link) => link.directed)) keys.push([text("→"), "from a covariate"]);
-  if (links.some((link) => link.varies)) {
-    keys.push([lineKey("plain", 2, "2 4"), "varies with a moderator"]);
-  }
-  if (sized.length > 0) {
-    const { cut, keys: sizes } = scene.graph.scale;
-    for (const size of sizes) {
-      const sample = lineKey("plain", 1.2 * scene.scale.width(size));
-      sample.style.opacity = String(scene.scale.opacity(size));
-      keys.push([sample, `strength ${strengthText(size)}`]);
-    }
-    const faint = sized.filter((link) => scene.scale.recedes(link.strength)).length;
-    if (cut !== null && faint > 0) {
-      const sample = lineKey("plain", 1);
-      sample.style.opacity = String(scene.scale.opacity(0.8 * cut));
-      keys.push([sample, `${countText(faint, "edge")} below ${strengthText(cut)}`]);
-    }
-  }
-  place.replaceChildren(
-    ...keys.map(([sample, label]) => element("li", {}, sample, element("span", {}, label))),
-  );
-}
-
-/** @param {string} sign */
-function text(sign) {
-  return element("span", { class: "sample", "aria-hidden": "true" }, sign);
+export function showLegend(place, keys) {
+  const items = keys.map((key) => {
+    const size = { width: key.wide, height: TALL, "aria-hidden": "true" };
+    const sample = svg("svg", size);
+    key.draw(new SvgPen(sample), 0, TALL / 2);
+    return element("li", {}, key.wide > 0 && sample, element("span", {}, key.label));
+  });
+  place.replaceChildren(...items);
 }
 
 /**
- * @param {string} look
- * @param {number} width
- * @param {string} [dashes]
+ * Write the legend below a picture; returns its height, also where nothing is drawn.
+ * @param {Pen} pen
+ * @param {Key[]} keys
+ * @param {{left: number, top: number, width: number}} box
+ * @param {Palette} palette
+ * @param {boolean} [drawn]
  */
-function lineKey(look, width, dashes = "") {
-  const line = svg("line", {
-    x1: 1,
-    y1: 7,
-    x2: 27,
-    y2: 7,
-    class: `key-${look}`,
-    "stroke-width": width,
-    "stroke-dasharray": dashes === "" ? undefined : dashes,
-  });
-  return svg("svg", { width: 28, height: 14, "aria-hidden": "true" }, line);
+export function drawLegend(pen, keys, box, palette, drawn = true) {
+  const row = 22;
+  pen.font = "13px system-ui, sans-serif";
+  pen.textAlign = "start";
+  pen.textBaseline = "middle";
+  let [x, y] = [box.left, box.top + row / 2];
+  for (const key of keys) {
+    const wide = key.wide + 7 + pen.measureText(key.label).width + 20;
+    if (x > box.left && x + wide > box.left + box.width) [x, y] = [box.left, y + row];
+    if (drawn) {
+      key.draw(pen, x, y);
+      pen.globalAlpha = 1;
+      pen.setLineDash([]);
+      pen.fillStyle = palette.ink;
+      pen.fillText(key.label, x + key.wide + (key.wide > 0 ? 7 : 0), y);
+    }
+    x += wide;
+  }
+  return y + row / 2 - box.top;
 }
 
-function ringKey() {
-  const around = { cx: 8, cy: 8, r: 5.5, fill: "none", "stroke-width": 3 };
-  return svg(
-    "svg",
-    { width: 16, height: 16, "aria-hidden": "true" },
-    svg("circle", { ...around, class: "key-track" }),
-    svg("path", {
-      d: "M8 2.5 A5.5 5.5 0 0 1 8 13.5",
-      fill: "none",
-      "stroke-width": 3,
-      class: "key-ring",
-    }),
-  );
+/**
+ * @param {string} label
+ * @param {string} colour
+ * @param {number} [width]
+ * @param {number[]} [dashes]
+ * @param {number} [opacity]
+ * @returns {Key}
+ */
+function lineKey(label, colour, width = 3, dashes = [], opacity = 1) {
+  return {
+    label,
+    wide: 28,
+    draw: (pen, x, y) => {
+      pen.strokeStyle = colour;
+      pen.lineWidth = width;
+      pen.globalAlpha = opacity;
+      pen.setLineDash(dashes);
+      pen.beginPath();
+      pen.moveTo(x + 1, y);
+      pen.lineTo(x + 27, y);
+      pen.stroke();
+    },
+  };
 }
 
-/** @param {Kind | null} kind */
-function nodeKey(kind) {
-  const shapes = {
-    circle: "M8 1.5 A6.5 6.5 0 1 1 7.99 1.5 Z",
-    square: "M2.5 2.5 H13.5 V13.5 H2.5 Z",
-    diamond: "M8 1 L15 8 L8 15 L1 8 Z",
-    hexagon: "M4.5 2 H11.5 L15 8 L11.5 14 H4.5 L1 8 Z",
-    pentagon: "M8 1 L15 6.2 L12.3 14.5 H3.7 L1 6.2 Z",
+/**
+ * @param {string} label
+ * @param {Palette} palette
+ * @returns {Key}
+ */
+function arrowKey(label, palette) {
+  const line = lineKey(label, palette.ink, 2);
+  return {
+    ...line,
+    draw: (pen, x, y) => {
+      line.draw(pen, x - 5, y);
+      pen.fillStyle = palette.ink;
+      pen.beginPath();
+      pen.moveTo(x + 28, y);
+      pen.lineTo(x + 18, y - 4.5);
+      pen.lineTo(x + 18, y + 4.5);
+      pen.closePath();
+      pen.fill();
+    },
   };
-  const { dark, surface } = palette();
-  const fill = kind === null ? surface : dark ? mixed(surface, kind.line, TINT) : kind.fill;
-  const line = kind === null ? palette().muted : dark ? kind.fill : kind.line;
-  const path = {
-    d: shapes[kind?.shape ?? "circle"],
-    fill,
-    stroke: line,
-    "stroke-width": 1.4,
+}
+
+/**
+ * @param {string} label
+ * @param {import("./types").Kind} kind
+ * @param {string} fill
+ * @param {string} line
+ * @returns {Key}
+ */
+function shapeKey(label, kind, fill, line) {
+  return {
+    label,
+    wide: 16,
+    draw: (pen, x, y) => {
+      traceShape(pen, kind, x + 8, y, 6.2);
+      pen.globalAlpha = 1;
+      pen.fillStyle = fill;
+      pen.fill();
+      pen.setLineDash([]);
+      pen.strokeStyle = line;
+      pen.lineWidth = 1.4;
+      pen.stroke();
+    },
   };
-  return svg("svg", { width: 16, height: 16, "aria-hidden": "true" }, svg("path", path));
+}
+
+/**
+ * @param {string} label
+ * @param {string} fill
+ * @param {string} line
+ * @returns {Key}
+ */
+function patchKey(label, fill, line) {
+  return {
+    label,
+    wide: 22,
+    draw: (pen, x, y) => {
+      pen.beginPath();
+      pen.moveTo(x + 1, y - 5);
+      pen.lineTo(x + 21, y - 5);
+      pen.lineTo(x + 21, y + 5);
+      pen.lineTo(x + 1, y + 5);
+      pen.closePath();
+      pen.fillStyle = fill;
+      pen.fill();
+      pen.strokeStyle = line;
+      pen.lineWidth = 1;
+      pen.stroke();
+    },
+  };
+}
+
+/**
+ * @param {string} label
+ * @param {Palette} palette
+ * @returns {Key}
+ */
+function ringKey(label, palette) {
+  return {
+    label,
+    wide: 16,
+    draw: (pen, x, y) => {
+      pen.lineWidth = 3;
+      for (const [colour, end] of /** @type {[string, number][]} */ ([
+        [palette.track, 1.5],
+        [palette.ring, 0.5],
+      ])) {
+        pen.strokeStyle = colour;
+        pen.beginPath();
+        pen.arc(x + 8, y, 5.5, -Math.PI / 2, end * Math.PI);
+        pen.stroke();
+      }
+    },
+  };
 }

@@ -2,19 +2,25 @@
 
 import { Details } from "./details.js";
 import { button, byId, element } from "./dom.js";
+import { download } from "./download.js";
+import { roomOf } from "./drawing.js";
+import { showFindings } from "./findings.js";
 import { GraphView } from "./graph.js";
-import { showLegend } from "./legend.js";
+import { legendKeys, showLegend } from "./legend.js";
+import { hashOf, selectionOf } from "./links.js";
 import { showMethods } from "./methods.js";
 import { countText } from "./numbers.js";
 import { PathPanel } from "./path.js";
 import { startSearch } from "./search.js";
 import { showTables } from "./tables.js";
-import { onTheme, startThemes } from "./theme.js";
+import { onTheme, palette, startThemes } from "./theme.js";
 import { showTrust } from "./trust.js";
 import { columnSentence, edgeSentence } from "./words.js";
 
 /** @typedef {import("./types").Content} Content */
 /** @typedef {import("./types").Selection} Selection */
+
+const FEW = 8; // edges, all of which are always shown
 
 /** @type {Content} */
 const content = JSON.parse(byId("content").textContent ?? "");
@@ -35,6 +41,7 @@ function start() {
       details.show(selection);
       status.textContent = spoken(selection);
       byId("graph-area").classList.toggle("open", selection !== null);
+      remember(selection);
     },
   );
   /** @param {Selection} selection */
@@ -49,7 +56,10 @@ function start() {
     byId("graph-section").scrollIntoView({ block: "start" });
   };
   const details = new Details(content, byId("details"), choose);
-  const legend = () => showLegend(byId("legend"), view.scene);
+  const legend = () => {
+    const { scene, camera } = view;
+    showLegend(byId("legend"), legendKeys(scene, palette(), roomOf(scene, camera)));
+  };
   legend();
   onTheme(legend);
   describe(stage);
@@ -67,6 +77,15 @@ function start() {
       title: "Show the whole graph (0)",
     }),
   );
+  byId("save-tools").append(
+    .../** @type {const} */ (["svg", "png"]).map((kind) =>
+      button(kind.toUpperCase(), () => download(view, kind, content.title), {
+        "aria-label": `Download the graph as ${kind.toUpperCase()}`,
+        title: `Download the graph as ${kind.toUpperCase()}`,
+      }),
+    ),
+  );
+  startColours(view, legend);
   const search = byId("search");
   if (search instanceof HTMLInputElement) startSearch(search, byId("names"), view, status);
   startMinimum(view, legend);
@@ -75,7 +94,14 @@ function start() {
     for (const part of document.querySelectorAll(".whole")) part.remove();
     return;
   }
+  if (content.findings) showFindings(content.findings, byId("findings"));
   showFacts();
+  const followLink = () => {
+    const linked = selectionOf(content, location.hash);
+    if (linked !== null) choose(linked);
+  };
+  addEventListener("hashchange", followLink);
+  followLink();
   if (content.path) {
     new PathPanel(content.path, byId("path"), view, legend);
   } else byId("path-part").remove();
@@ -83,6 +109,41 @@ function start() {
   showTrust(content.trust ?? [], byId("trust"), jump);
   if (content.methods) showMethods(content.methods, byId("methods"));
   byId("version").textContent = content.version;
+}
+
+/**
+ * Name the choice in the address, so that it can be linked to.
+ * @param {Selection} selection
+ */
+function remember(selection) {
+  if (!content.whole) return;
+  const hash = selection === null ? location.pathname : hashOf(content, selection);
+  history.replaceState(null, "", hash);
+}
+
+/**
+ * A choice between the colours of kinds and of groups, where there are groups.
+ * @param {GraphView} view
+ * @param {() => void} legend
+ */
+function startColours(view, legend) {
+  const part = byId("colour-part");
+  if (content.graph.groups.length === 0) {
+    part.remove();
+    return;
+  }
+  const choice = element(
+    "select",
+    { id: "colour" },
+    element("option", { value: "group" }, "group"),
+    element("option", { value: "kind" }, "kind"),
+  );
+  choice.addEventListener("change", () => {
+    view.scene.grouped = choice.value === "group";
+    legend();
+    view.redraw();
+  });
+  part.append(element("label", { for: "colour" }, "Colour by"), choice);
 }
 
 /**
@@ -128,7 +189,7 @@ function startMinimum(view, legend) {
     .filter((edge) => edge.moderator === undefined)
     .map((edge) => edge.strength);
   const part = byId("minimum-part");
-  if (sizes.length < 30) {
+  if (sizes.length < FEW) {
     part.remove();
     return;
   }
@@ -153,12 +214,12 @@ function startMinimum(view, legend) {
     view.redraw();
   };
   slider.addEventListener("input", tell);
-  part.append(element("label", { for: "minimum" }, "Strongest edges"), slider, shown);
+  part.append(element("label", { for: "minimum" }, "Hide weak edges"), slider, shown);
   tell();
 }
 
 function showFacts() {
-  const wanted = ["rows", "columns", "edges", "missing", "covariates", "moderated", "certificate"];
+  const wanted = ["rows", "columns", "edges", "missing", "covariates", "moderated"];
   const facts = (content.facts ?? []).filter(([name]) => wanted.includes(name));
   byId("facts").append(
     ...facts.map(([name, text]) =>

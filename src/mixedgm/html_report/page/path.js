@@ -61,15 +61,18 @@ export class PathPanel {
   explanation() {
     const { byTests, criterion, lam, nLines, lines } = this.path;
     const chosen = byTests
-      ? `The edges of the model were chosen by tests of all pairs (${criterion}); λ = ${lam} is where the path is nearest to that graph.`
+      ? "The graph of this report is not one of these: tests of all pairs chose its edges. " +
+        "The dashed line marks where the two are most alike. " +
+        "The upper curve counts, for each penalty, pairs that these tests expect to be wrong " +
+        "(an edge too many or one too few); the orange line is that number for the graph of this report."
       : criterion
-        ? `λ = ${lam} was chosen by ${criterion}.`
-        : `λ = ${lam} was given.`;
+        ? `The dashed line marks the graph of this report: λ = ${lam} was chosen by ${criterion}; the upper curve is what it was chosen by.`
+        : `The dashed line marks the graph of this report: λ = ${lam} was given.`;
     const cut =
       lines.length < nLines
         ? ` Of ${nLines.toLocaleString("en")} lines the ${lines.length.toLocaleString("en")} strongest are drawn.`
         : "";
-    return `A large penalty leaves no edges; as it falls, the strongest come first. ${chosen} Strengths along the path are shrunken by the penalty.${cut}`;
+    return `The penalty λ decides how strong a relation must be to become an edge. At the left end of the slider it is so large that there is no edge; as it falls, edges come in, the strongest first. Move the slider, and the graph above follows. ${chosen} Strengths along the path are smaller than in the graph, as the penalty shrinks them.${cut}`;
   }
 
   /**

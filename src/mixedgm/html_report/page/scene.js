@@ -43,6 +43,8 @@ export class Scene {
     /** @type {Set<number>} columns that a search finds */
     this.found = new Set();
     this.smallest = 0;
+    /** Whether columns have the colours of their groups, rather than those of their kinds. */
+    this.grouped = graph.groups.length > 0;
     /** Counts changes of the links. */
     this.version = 0;
     this.showModel();
@@ -87,6 +89,11 @@ export class Scene {
     return this.smallest > 0
       ? this.links.filter((link) => link.strength >= this.smallest)
       : this.links;
+  }
+
+  /** How many links are too weak to be drawn. */
+  get hidden() {
+    return this.links.length - this.drawn.length;
   }
 
   /**

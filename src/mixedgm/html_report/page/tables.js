@@ -14,6 +14,16 @@ import { columnFormat, countText } from "./numbers.js";
 const PAGE = 50;
 const NAMES = ["source", "target", "moderator", "column"];
 
+/** Columns that rows can be filtered by, by table and name, with what the slider says. */
+/** @type {Record<string, string | undefined>} */
+const LIMITS = {
+  "edges strength": "Strength from",
+  "edges probability": "Probability from",
+  "edges frequency": "Found again from",
+  "tests probability": "Probability from",
+  "selection inclusion": "Found again from",
+};
+
 export class TableView {
   /**
    * @param {Table} table
@@ -27,6 +37,8 @@ export class TableView {
     this.sorted = { column: -1, down: false };
     this.limit = PAGE;
     this.query = "";
+    /** Least value of a column, by its place. @type {Map<number, number>} */
+    this.least = new Map();
     this.rows = table.columns[0].cells.map((_, at) => at);
     this.texts = this.rows.map((at) =>
       table.columns
@@ -59,6 +71,7 @@ export class TableView {
       "div",
       { class: "tools" },
       filter,
+      ...this.limits(),
       copyButton("Copy as CSV", () => csvText(table, this.rows)),
       this.count,
     );
@@ -82,6 +95,29 @@ export class TableView {
     );
     this.showHead();
     this.update();
+  }
+
+  /**
+   * Sliders for the least strength and the least certainty.
+   * @returns {Node[]}
+   */
+  limits() {
+    return this.table.columns.flatMap((column, at) => {
+      const label = LIMITS[`${this.table.key} ${column.name}`];
+      if (label === undefined) return [];
+      const id = `least-${this.table.key}-${column.name}`;
+      const slider = element("input", { type: "range", min: 0, max: 1, step: 0.01, value: 0, id });
+      const shown = element("output", { for: id, class: "fine" }, "0");
+      slider.addEventListener("input", () => {
+        shown.textContent = Number(slider.value).toFixed(2);
+        this.least.set(at, Number(slider.value));
+        this.limit = PAGE;
+        this.update();
+      });
+      return [
+        element("span", { class: "limit" }, element("label", { for: id }, label), slider, shown),
+      ];
+    });
   }
 
   showHead() {
@@ -118,7 +154,12 @@ export class TableView {
   update() {
     const every = this.table.columns[0].cells.map((_, at) => at);
     const words = this.query.split(/\s+/).filter((word) => word !== "");
-    this.rows = every.filter((at) => words.every((word) => this.texts[at].includes(word)));
+    const limits = [...this.least].filter(([, least]) => least > 0);
+    this.rows = every.filter(
+      (at) =>
+        words.every((word) => this.texts[at].includes(word)) &&
+        limits.every(([k, least]) => Number(this.table.columns[k].cells[at] ?? -1) >= least),
+    );
     if (this.sorted.column >= 0) {
       const { cells } = this.table.columns[this.sorted.column];
       const way = this.sorted.down ? -1 : 1;

@@ -4,6 +4,7 @@ import { button, element, named } from "./dom.js";
 
 /** @typedef {import("./types").Answer} Answer */
 /** @typedef {import("./types").Flag} Flag */
+/** @typedef {import("./types").Remedy} Remedy */
 /** @typedef {import("./types").Selection} Selection */
 
 const STATES = {
@@ -44,7 +45,7 @@ function card(answer, choose) {
     { class: "card", id: `trust-${answer.key}` },
     element("h3", {}, state, answer.title),
     element("p", {}, answer.summary),
-    answer.flags && flagList(answer.flags, choose),
+    answer.remedies && remedyList(answer.remedies, choose),
     answer.lines.length > 0 &&
       (long
         ? element("details", {}, element("summary", {}, `${answer.lines.length} points`), lines)
@@ -53,35 +54,47 @@ function card(answer, choose) {
 }
 
 /**
- * @param {Flag[]} flags
+ * What is flagged by what to do about it.
+ * @param {Remedy[]} remedies
  * @param {(selection: Selection) => void} choose
  */
-function flagList(flags, choose) {
-  const items = flags.map((flag) => {
-    const known = flag.about.every((at) => at >= 0);
-    const open = button(
-      "",
-      () => {
-        if (known)
-          choose(
-            flag.about.length === 1
-              ? { node: flag.about[0] }
-              : { a: flag.about[0], b: flag.about[1] },
-          );
-      },
-      { class: "link" },
-    );
-    flag.names.forEach((name, at) => open.append(...(at > 0 ? [" – "] : []), named(name)));
-    return element(
+function remedyList(remedies, choose) {
+  const few = remedies.reduce((sum, remedy) => sum + remedy.flags.length, 0) <= FEW;
+  const items = remedies.map((remedy) =>
+    element(
       "li",
       {},
-      open,
-      element("strong", {}, ` ${flag.meaning}`),
-      flag.size && element("span", { class: "fine" }, ` (${flag.size})`),
-      element("div", { class: "fine" }, flag.advice),
-    );
-  });
-  const list = element("ul", { class: "flags" }, ...items);
+      element("strong", {}, capital(remedy.meaning)),
+      element("p", {}, remedy.text),
+      element("p", {}, element("em", {}, "To do: "), remedy.toDo),
+      element(
+        "ul",
+        { class: "flags" },
+        ...remedy.flags.map((flag) => flagItem(flag, choose)),
+        remedy.hidden > 0 && element("li", {}, `and ${remedy.hidden} more`),
+      ),
+    ),
+  );
   const summary = element("summary", {}, "What is flagged, what it means, and what to do");
-  return element("details", { open: flags.length <= FEW }, summary, list);
+  return element("details", { open: few }, summary, element("ul", { class: "remedies" }, ...items));
+}
+
+/**
+ * @param {Flag} flag
+ * @param {(selection: Selection) => void} choose
+ */
+function flagItem(flag, choose) {
+  const known = flag.about.every((at) => at >= 0);
+  const [a, b] = flag.about;
+  const open = button("", () => known && choose(b === undefined ? { node: a } : { a, b }), {
+    class: "link",
+  });
+  flag.names.forEach((name, at) => open.append(...(at > 0 ? [" – "] : []), named(name)));
+  const facts = [flag.where, flag.size].filter((text) => text !== "").join("; ");
+  return element("li", {}, open, facts && element("span", { class: "fine" }, ` (${facts})`));
+}
+
+/** @param {string} text */
+function capital(text) {
+  return text.charAt(0).toUpperCase() + text.slice(1);
 }

@@ -11,6 +11,8 @@ export interface Column {
   y: number;
   values: number;
   transformed: boolean;
+  /** Place in `graph.groups`, or -1. */
+  group: number;
   ring: number | null;
   measures: Record<string, number>;
 }
@@ -57,6 +59,7 @@ export interface ScaleLook {
 export interface Graph {
   nodes: Column[];
   kinds: Kind[];
+  groups: Group[];
   edges: Edge[];
   scale: ScaleLook & { keys: number[] };
   refitted: boolean;
@@ -79,6 +82,8 @@ export interface Parameters {
   columns: string[];
   values: (number | null)[][];
   hidden: number;
+  /** Rows of the table behind every value; empty where that is not known. */
+  behind: (number | null)[][];
 }
 
 export interface EdgeDetails {
@@ -140,9 +145,28 @@ export interface Flag {
   about: number[];
   names: string[];
   where: string;
-  meaning: string;
-  advice: string;
   size: string;
+}
+
+/** Flags that mean the same, and what to do about all of them. */
+export interface Remedy {
+  meaning: string;
+  text: string;
+  toDo: string;
+  flags: Flag[];
+  hidden: number;
+}
+
+/** The opening: what was found, and what an edge means. */
+export interface Findings {
+  sentences: string[];
+  meaning: string;
+}
+
+/** A group of columns with its colour on a light ground. */
+export interface Group {
+  name: string;
+  colour: string;
 }
 
 export interface Answer {
@@ -151,7 +175,7 @@ export interface Answer {
   status: "good" | "look" | "bad" | "unknown";
   summary: string;
   lines: string[];
-  flags?: Flag[];
+  remedies?: Remedy[];
 }
 
 export interface Methods {
@@ -169,6 +193,7 @@ export interface Content {
   edgeDetails: (EdgeDetails | null)[];
   columnDetails: { histogram: Histogram | null }[];
   hasTable: boolean;
+  findings?: Findings;
   facts?: [string, string][];
   path?: Path | null;
   tables?: Table[];

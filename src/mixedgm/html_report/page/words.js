@@ -36,6 +36,30 @@ export function edgeSentence(content, edge) {
 }
 
 /**
+ * How certain an edge is, in words; what that rests on follows.
+ * @param {Edge} edge
+ */
+export function certaintySentence(edge) {
+  if (edge.probability !== undefined) {
+    const p = edge.probability;
+    const words =
+      p >= 0.995
+        ? "It is as good as certain that there is an edge"
+        : p >= 0.95
+          ? "It is very likely that there is an edge"
+          : p >= 0.75
+            ? "It is likely that there is an edge"
+            : "An edge is more likely than none, but this one is uncertain";
+    const share = p > 0.999 ? "more than 99.9\u00a0%" : percentText(p);
+    return `${words}: by the tests that chose the graph, its probability is ${share}.`;
+  }
+  if (edge.frequency !== undefined) {
+    return `It was found again in ${percentText(edge.frequency)} of the random subsets of the rows.`;
+  }
+  return "How certain this edge is was not tested when the graph was chosen.";
+}
+
+/**
  * A short form for the pointer.
  * @param {Content} content
  * @param {{a: number, b: number, strength: number, sign: Sign, directed?: boolean, varies?: boolean}} link
