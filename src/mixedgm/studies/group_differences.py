@@ -168,7 +168,9 @@ class GroupTasks:
             ridge[group, tests.ridge] = True
             plain = pairs_given(task, held, tests.theta, clusters=clusters)
             assert plain.estimates is not None
-            inside = PairStrengths(plain.task or task, plain.theta, plain.estimates, rows[group])
+            inside = PairStrengths(
+                plain.task or task, plain.theta, plain.estimates, plain.estimated, rows[group]
+            )
             strengths.append(list(inside.columns(level).values()))
         differences = Differences(
             tuple(estimates),

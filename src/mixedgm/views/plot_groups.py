@@ -144,11 +144,9 @@ def plot_differences(
         marker, text = _MARKERS[k % len(_MARKERS)], label(name, 40)
         dots.append(ax.scatter(values, places, s=22, c=colour, marker=marker, label=text, zorder=2))
         if tested:
-            ends = (
-                np.where(np.isnan(shown), np.nan, sign[k] * columns[f"{end}_{name}"][:count])
-                for end in ("lower", "upper")
-            )
-            ax.hlines(places, *ends, color=colour, linewidth=0.9, zorder=1)
+            hide = np.where(np.isnan(shown), np.nan, sign[k])
+            low, high = (hide * columns[f"{end}_{name}"][:count] for end in ("lower", "upper"))
+            ax.hlines(places, low, high, color=colour, linewidth=0.9, zorder=1)
     what = "P(differs)" if tested else "p"
     for row, value in zip(rows, shown, strict=True):
         note_row(ax, row, "not tested" if np.isnan(value) else f"{what} = {value:.2g}")
