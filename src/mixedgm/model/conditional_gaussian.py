@@ -103,7 +103,7 @@ class ConditionalGaussian:
 
     @cached_property
     def nodes(self) -> Nodes:
-        """Its numbers, then its states, as nodes."""
+        """Nodes of the density: its Gaussian columns, then its discrete ones."""
         return Nodes.mixed(self.n_gaussian, self.n_levels)
 
     @cached_property

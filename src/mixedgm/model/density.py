@@ -116,7 +116,7 @@ def _linear(params: Params, coef: Floats, numbers: Floats, codes: NDArray[np.int
 
 
 def _sparse_linear(params: Params, numbers: Floats, codes: NDArray[np.integer]) -> Floats:
-    """The same where few coefficients are not zero."""
+    """(n, d) predictions of `_linear` by a sparse product, for few nonzero coefficients."""
     from scipy import sparse
 
     at, d = params.places, len(params.coef)

@@ -45,12 +45,12 @@ _SAME_FOR_ALL_GROUPS = (
     *("n_level_terms", "n_node_terms", "is_target", "softmax_nodes", "softmax_targets", "linear"),
     *("diagonal", "biases", "first_term", "bias_terms", "conditionals_at_most", "n_products"),
 )
-"""What a layout computes from its nodes alone: a restriction takes it over."""
+"""Attributes of a layout that depend on its nodes alone: a restriction takes them over."""
 
 
 @dataclass(frozen=True, eq=False)
 class Incidence:
-    """The same parameters seen from the conditional of each node.
+    """Parameters of a layout, arranged by the conditional in which they occur.
 
     Target node v has the predictor nodes ``predictor[target_ptr[v]:target_ptr[v + 1]]``.  The
     k-th predictor, u, is joined to v by the edge ``group[k]`` and contributes the coefficients
@@ -225,7 +225,7 @@ class Layout:
         return self._with_pairs(np.concatenate([self.pairs, pairs]), None)
 
     def _with_pairs(self, pairs: Ints, deviates: Ints | None) -> Layout:
-        """The same nodes with other groups, and what was computed from the nodes alone."""
+        """Return a layout of the same nodes with other groups; values for nodes alone are kept."""
         other, mine = replace(self, pairs=pairs, deviates=deviates), vars(self)
         vars(other).update((name, mine[name]) for name in _SAME_FOR_ALL_GROUPS if name in mine)
         return other
@@ -296,7 +296,7 @@ class Layout:
 
     @cached_property
     def softmax_targets(self) -> Ints:
-        """The same, counted among the discrete nodes."""
+        """Numbers of `softmax_nodes` among the discrete nodes."""
         return self.nodes.node_place[self.softmax_nodes]
 
     # -- node terms --------------------------------------------------------------------------
@@ -346,7 +346,7 @@ class Layout:
 
     @cached_property
     def term_column(self) -> Ints:
-        """What every own linear term multiplies, in the order of `bias_terms`.
+        """Column that every own linear term multiplies, in the order of `bias_terms`.
 
         A position among the `statistics.columns` of the nodes: the term's own design column or,
         for the terms of scored nodes, one behind all design columns.
@@ -601,7 +601,7 @@ class Layout:
         return np.asarray(((moderator + 1) * self.n_nodes + first) * self.n_nodes + second)
 
     def with_units(self, nodes: Nodes) -> Layout:
-        """The same layout with the scores of these nodes, and with what it has computed."""
+        """Return the layout with the scores of these nodes; values computed already are kept."""
         if nodes == self.nodes:
             return self
         other = replace(self, nodes=nodes)
@@ -674,7 +674,7 @@ class Layout:
         return np.asarray(matrix[row, column])
 
     def centred(self, theta: Floats, groups: Ints) -> Floats:
-        """The same distribution with these groups and all biases summing to zero over levels.
+        """Return theta with these groups and all biases centred over levels: the same distribution.
 
         What all levels of a node have in common in a block belongs to the own terms of the node at
         the other end.  The penalty centres its groups by itself; groups free of penalty and the
@@ -686,7 +686,7 @@ class Layout:
         return theta
 
     def centre(self, theta: Floats, groups: Ints) -> None:
-        """The same in place."""
+        """Centre these groups and all biases of theta over levels, in place."""
         if len(groups):
             whole = len(groups) == self.n_groups
             small = self if whole else self.restrict(groups)
@@ -775,7 +775,7 @@ def pair_numbers(n_nodes: int, pairs: Ints) -> Ints:
 
 
 def _first_numbers(n_nodes: int) -> Ints:
-    """Of every node u, the number of the pair (u, u + 1)."""
+    """Number of the pair (u, u + 1) for every node u."""
     u = np.arange(max(n_nodes, 1))
     return np.asarray(u * n_nodes - u * (u + 1) // 2)
 

@@ -17,7 +17,7 @@ MOST_COLUMNS = 200
 
 @dataclass(frozen=True, eq=False)
 class Margins:
-    """What a table says about its columns one by one and, where it is small, two by two."""
+    """Means and variances of a table's columns and, where it is small, covariances."""
 
     mean: Floats
     """(d,) means of the design columns: the numbers (normal scores where a column has a transform;
@@ -91,5 +91,5 @@ class NodeTerms:
     `MOST_COLUMNS`."""
 
     def put_into(self, params: Params) -> Params:
-        """The same edges with these node terms."""
+        """Return parameters with these node terms and unchanged edges."""
         return replace(params, bias=self.bias, diagonal=self.diagonal)

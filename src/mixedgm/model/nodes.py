@@ -75,7 +75,7 @@ class Nodes:
         return len(self.kinds)
 
     def __reduce__(self) -> tuple[object, ...]:
-        """What is computed from kinds and numbers of values is not sent."""
+        """Pickle kinds and numbers of values only, from which everything else is computed."""
         return Nodes, (self.kinds, self.n_values)
 
     # -- what has a Gaussian conditional, and what has a softmax -----------------------------------
@@ -109,7 +109,7 @@ class Nodes:
         return node < self.n_real
 
     def place(self, node: int) -> int:
-        """Its position among the Gaussian nodes, or among the discrete ones: its column of data."""
+        """Position among the Gaussian nodes, or among the discrete ones: the column of data."""
         return node if node < self.n_gaussian else node - self.n_gaussian
 
     @cached_property
@@ -165,13 +165,13 @@ class Nodes:
 
     @cached_property
     def spiked(self) -> list[tuple[int, HurdleKind]]:
-        """Of every spiked node: its number among the discrete ones, and kind."""
+        """Number among the discrete nodes, and kind, of every spiked node."""
         kinds = enumerate(self.kinds[self.discrete])
         return [(j, kind) for j, kind in kinds if isinstance(kind, HurdleKind)]
 
     @cached_property
     def scored(self) -> list[tuple[int, Scored, int]]:
-        """Of every scored node: its number among the discrete ones, kind, number of values."""
+        """Number among the discrete nodes, kind, and number of values of every scored node."""
         pairs = zip(self.kinds[self.discrete], self.n_levels, strict=True)
         return [(j, kind, n) for j, (kind, n) in enumerate(pairs) if isinstance(kind, Scored)]
 
@@ -199,7 +199,7 @@ class Nodes:
 
     @cached_property
     def free_values(self) -> Mask:
-        """The same for all values: one that is free and without rows cannot occur."""
+        """(sum of values,) mask of values with own terms: one without rows cannot occur."""
         return np.repeat(self.free, self.n_levels)
 
     @cached_property
@@ -323,7 +323,7 @@ class Nodes:
 
     @cached_property
     def quadratic_terms(self) -> tuple[Ints, Ints]:
-        """Of nodes whose own terms are quadratic: which own linear term is theirs, which column.
+        """Own linear term, and design column, of every node whose own terms are quadratic.
 
         The term of the square stands behind the linear one.
         """
@@ -339,7 +339,7 @@ class Nodes:
         return scored[discrete].amounts(n) if discrete in scored else np.zeros(n)
 
     def score_of(self, node: int, value: float) -> float:
-        """What the other columns see of a node that is numeric: its number, or a value's score."""
+        """Number that a numeric node has in other conditionals: its value, or a value's score."""
         if self.is_real(node):
             return value
         return float(self.scores[self.slots_of(self.place(node))][int(value)])
@@ -368,7 +368,7 @@ class Nodes:
 
     @cached_property
     def spiked_terms(self) -> tuple[Ints, Ints]:
-        """Of spiked nodes: which own linear term is their first, which design column is b."""
+        """First own linear term, and design column of b, of every spiked node."""
         p = self.n_gaussian
         terms = [p + int(self.term_start[j]) for j, _ in self.spiked]
         columns = [int(self.column_start[p + j]) for j, _ in self.spiked]
@@ -386,7 +386,7 @@ class Nodes:
 
     @cached_property
     def unlocated(self) -> Nodes:
-        """The same nodes with nothing taken from them."""
+        """Nodes whose hurdle columns have location zero: nothing is subtracted from them."""
         kinds = [replace(k, location=0.0) if isinstance(k, HurdleKind) else k for k in self.kinds]
         return Nodes(tuple(kinds), self.n_values)
 
@@ -419,7 +419,7 @@ class Nodes:
         return [kind.statistics(real[:, self.n_gaussian + j]) for j, kind in self.spiked]
 
     def standardised(self, centre: Floats, scale: Floats) -> Nodes:
-        """The same nodes with scores in these units, given for all design columns with numbers."""
+        """Return nodes with scores in these units, given for all design columns with numbers."""
         if not self.first_indicator:
             return self
         kinds, p = list(self.kinds), self.n_gaussian
@@ -433,7 +433,7 @@ class Nodes:
 
     @cached_property
     def in_own_units(self) -> Nodes:
-        """The same nodes with the scores of the table."""
+        """Nodes with scores in the units of the table."""
         return self.standardised(np.zeros(self.n_numeric), np.ones(self.n_numeric))
 
     @cached_property
@@ -583,7 +583,7 @@ class Nodes:
 
     @cached_property
     def contrasts(self) -> Nodes:
-        """The same nodes with as many values as they have directions."""
+        """Nodes with one value less for every discrete column: the number of its contrasts."""
         free = tuple(max(n - 1, 0) if n else 0 for n in self.n_values)
         return Nodes(self.kinds, free)
 
@@ -605,7 +605,7 @@ class Nodes:
 
     @cached_property
     def statistics(self) -> SufficientStatistics:
-        """What the parameters multiply in the log density."""
+        """Sufficient statistics: the columns that parameters multiply in the log density."""
         return SufficientStatistics(self)
 
     def with_state(self, n_values: int) -> Nodes:

@@ -28,7 +28,7 @@ Floats = NDArray[np.float64]
 MOST_STATES = 256
 """Counts with more values than this are computed from some of them."""
 _STEP = 0.4
-"""Of the trapezoidal rule over standard normal numbers."""
+"""Step of the trapezoidal rule over standard normal numbers."""
 _FAR = 7.0
 """Standard deviations beyond which nothing is left of a normal distribution."""
 _SAME = 1e-9
@@ -71,7 +71,7 @@ class End:
         return cls(logits[possible], np.eye(n)[possible])
 
     def _thinned(self) -> End:
-        """The same with at most `MOST_STATES` states: later ones stand for their neighbours."""
+        """Return this with at most `MOST_STATES` states: later ones stand for their neighbours."""
         n = len(self.logits)
         if n <= MOST_STATES:
             return self

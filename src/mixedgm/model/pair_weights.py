@@ -109,7 +109,7 @@ class PairWeights:
         return round(by_formula + float(change @ (own[u] * own[v])))
 
     def excepting(self, pairs: Ints, weights: Floats) -> PairWeights:
-        """The same, but for these pairs; one that is an exception already gets the new weight."""
+        """Return weights with these exceptions; a pair that already is one gets the new weight."""
         keys = np.concatenate([pairs[:, 0] * self.n_nodes + pairs[:, 1], self._keys])
         # The first of equal keys is kept: the new one.
         keys, first = np.unique(keys, return_index=True)
@@ -117,7 +117,7 @@ class PairWeights:
         return replace(self, pairs=both, weights=np.concatenate([weights, self.weights])[first])
 
     def without(self, pairs: Ints) -> PairWeights:
-        """The same with these pairs taken out."""
+        """Return weights that are infinite for these pairs."""
         return self.excepting(pairs, np.full(len(pairs), np.inf))
 
     @cached_property

@@ -249,7 +249,7 @@ class Params:
         return self.says(u, v)
 
     def says(self, u: int, v: int) -> Floats:
-        """What node u says in the conditional of node v: a row per level of u."""
+        """(width of u, width of v) coefficients of node u in the conditional of node v."""
         return self.coef[self.nodes.columns_of(u), self.nodes.columns_of(v)]
 
     def bias_of(self, node: int) -> Floats:
@@ -286,13 +286,13 @@ class Params:
         return np.sqrt(np.add.reduceat(np.add.reduceat(matrix**2, start, axis=0), start, axis=1))
 
     def with_precision(self, precision: Floats) -> Params:
-        """The same with another precision of the continuous columns."""
+        """Return parameters with another precision of the continuous columns."""
         whole, p = self.real_precision.copy(), self.nodes.n_gaussian
         whole[:p, :p] = precision
         return self.with_real_precision(whole)
 
     def with_real_precision(self, precision: Floats) -> Params:
-        """The same with another `real_precision`."""
+        """Return parameters with another `real_precision`."""
         coef, bias, p = self.coef.copy(), self.bias.copy(), self.nodes.n_gaussian
         inner, diagonal = -precision, np.diagonal(precision)
         np.fill_diagonal(inner, 0.0)
@@ -338,7 +338,7 @@ class Params:
 
     @cached_property
     def unlocated(self) -> Params:
-        """The same distribution, in own units, with spiked columns seen as 1[x != 0] and x itself.
+        """Parameters, in own units, of the same distribution in 1[x != 0] and x of spiked columns.
 
         Of y = x - l 1[x != 0], terms of y are terms of x, and -l times these of 1[x != 0].
         """
@@ -395,7 +395,7 @@ class Units:
         return np.concatenate([self.scale, np.ones(nodes.n_columns - nodes.n_numeric)])
 
     def of_terms(self, nodes: Nodes) -> Floats:
-        """What standardised own terms are divided by to be those in the data's own units."""
+        """Divisors that bring standardised own terms to the data's own units."""
         out = np.ones(int(nodes.n_biases.sum()))
         out[: nodes.n_gaussian] = self.scale[: nodes.n_gaussian]
         first, at = nodes.spiked_terms
@@ -414,7 +414,7 @@ class Units:
         return self.with_own_coef(params, coef)
 
     def with_own_coef(self, params: Params, coef: Floats) -> Params:
-        """The same where the coefficients in the data's own units are known."""
+        """Return parameters in the data's own units, in which the coefficients are known."""
         nodes, p = params.nodes.in_own_units, params.nodes.n_gaussian
         diagonal = params.diagonal / self.scale[:p] ** 2
         bias = params.bias / self.of_terms(nodes)
@@ -488,7 +488,7 @@ def with_all_levels(params: Params, observed: NDArray[np.bool_], nodes: Nodes) -
 
 
 def with_unknown(params: Params, more: NDArray[np.bool_]) -> Params:
-    """The same with one more value of some discrete columns: one that is not among the model's.
+    """Return parameters with one more value, unknown to the model, of some discrete columns.
 
     It cannot occur.  To the others it is what the kind of its column makes of it: a category has no
     terms, a scored column the score of an unknown value.
@@ -523,7 +523,7 @@ def over_observed(params: Params, observed: NDArray[np.bool_]) -> Params:
 
 @dataclass(frozen=True, eq=False)
 class Coordinates:
-    """What solver coordinates leave out: units, levels without rows, moderators."""
+    """Units, levels without rows and moderators, which solver coordinates do not have."""
 
     layout: Layout
     """Over observed levels."""

@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class SufficientStatistics:
-    """What the parameters of some nodes multiply in the log density.
+    """Columns that the parameters of some nodes multiply in the log density.
 
     Examples
     --------

@@ -67,7 +67,7 @@ class Categorical(Kind):
         return values
 
     def term_names(self, level_names: tuple[str, ...]) -> tuple[str | None, ...]:
-        """Those of the levels."""
+        """Names of the levels, each of which has a term."""
         return level_names
 
     def point(

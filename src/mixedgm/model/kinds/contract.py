@@ -1,4 +1,4 @@
-"""What a kind of column tells the rest of the package about itself."""
+"""Contract of a kind of column: everything the rest of the package asks of it."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ class Kind(ABC):
     """
 
     name: ClassVar[str]
-    """As in schemas, edge kinds and files."""
+    """Name of the kind in schemas, edge kinds and files."""
     short: ClassVar[str]
-    """The same where there is little room."""
+    """Name of the kind where there is little room."""
     fill: ClassVar[str]
     """Colour of its nodes in pictures of networks."""
     line: ClassVar[str]
@@ -43,7 +43,7 @@ class Kind(ABC):
     marker: ClassVar[str]
     """Shape of its nodes, as matplotlib calls it."""
     marker_size: ClassVar[float]
-    """Its width, against a circle that looks as large."""
+    """Width of its marker, relative to a circle that looks as large."""
     is_gaussian: ClassVar[bool]
     """Whether its conditional is Gaussian; else it is a softmax over its values."""
     is_numeric: ClassVar[bool]
@@ -53,9 +53,9 @@ class Kind(ABC):
     predicted_by: ClassVar[Point]
     """The value that predicts it, where no other is asked for."""
     measure: ClassVar[str]
-    """How well it is predicted: the number of `NodePredictability` that tells."""
+    """Name of the number in `NodePredictability` that tells how well such columns are predicted."""
     assumption: ClassVar[str]
-    """What a model assumes about such columns, as a sentence for the reader of a report."""
+    """Assumption of the model about such columns, as a sentence for the reader of a report."""
 
     has_spike: ClassVar[bool] = False
     """Whether its values are zero or any real number: neither Gaussian nor finitely many."""

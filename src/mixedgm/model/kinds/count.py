@@ -43,7 +43,7 @@ class CountKind(Scored):
 
     @property
     def has_zero_term(self) -> bool:
-        """As asked for."""
+        """Whether a term for the value zero was asked for."""
         return self.zero_term
 
     def own_scores(self, n_values: int) -> Floats:

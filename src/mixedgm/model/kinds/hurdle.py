@@ -50,7 +50,7 @@ class HurdleKind(Kind):
         return False
 
     def standardised(self, centre: Floats, scale: Floats) -> HurdleKind:
-        """The same kind with design columns in other units; those of the table: 0 and 1."""
+        """Return the kind with design columns in other units; 0 and 1 keep those of the table."""
         middle, unit = (float(centre[0]), float(centre[1])), (float(scale[0]), float(scale[1]))
         return replace(self, centre=middle, scale=unit)
 
@@ -70,7 +70,7 @@ class HurdleKind(Kind):
 
     @property
     def constants(self) -> tuple[float, float, float]:
-        """What a pass needs: 1 / scale of b, and centre / scale of x and of b."""
+        """Constants of a pass over the rows: 1 / scale of b, and centre / scale of x and of b."""
         (b, x), (scale_b, scale_x) = self.centre, self.scale
         return 1.0 / scale_b, x / scale_x, b / scale_b
 
@@ -130,7 +130,7 @@ class HurdleKind(Kind):
         return values
 
     def term_names(self, level_names: tuple[str, ...]) -> tuple[str | None, ...]:
-        """Of its three terms."""
+        """Names of its three terms."""
         return ("not zero", "linear", "precision")
 
     @staticmethod
@@ -160,7 +160,7 @@ class HurdleKind(Kind):
 
 
 def _median(there: Floats, mean: Floats, deviation: Floats) -> Floats:
-    """Of a normal distribution with these shares, and zero in the rest."""
+    """Medians of mixtures of zero and a normal distribution, which has the share `there`."""
     from scipy.special import ndtri
 
     half = 0.5 / np.maximum(there, np.nextafter(0.5, 1.0))  # of all, as a share of what is not zero

@@ -43,13 +43,13 @@ class OrdinalKind(Scored):
         return self.thresholds == "free"
 
     def own_scores(self, n_values: int) -> Floats:
-        """As given, or 0, 1, 2, ..."""
+        """(n_values,) scores of the levels: those given, or 0, 1, 2, ..."""
         if self.level_scores:
             return np.array(self.level_scores)
         return np.arange(n_values, dtype=np.float64)
 
     def kept(self, observed: NDArray[np.bool_]) -> Scored:
-        """The same kind with the levels that are observed, which keep their scores."""
+        """Return the kind with the observed levels only, which keep their scores."""
         if observed.all():
             return self
         return replace(self, level_scores=tuple(self.own_scores(len(observed))[observed].tolist()))

@@ -22,7 +22,7 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True)
 class Scored(Kind):
-    """What ordinal and count columns share.
+    """Base class of ordinal and count columns.
 
     Scores are those of the table's own values, less `centre` and divided by `scale`.
     """
@@ -58,7 +58,7 @@ class Scored(Kind):
         return self.own_scores(n_values)
 
     def unknown_score(self, n_values: int) -> float:
-        """What the others see of a value that is not among them: the mean of all scores."""
+        """Score that stands for a value unknown to the model: the mean of all scores."""
         return float(self.scores(n_values).mean())
 
     def features(self, n_values: int) -> Floats:
@@ -72,7 +72,7 @@ class Scored(Kind):
         return np.column_stack(columns).astype(np.float64)
 
     def standardised(self, centre: float, scale: float) -> Scored:
-        """The same kind with scores in other units; those of the table: 0 and 1."""
+        """Return the kind with scores in other units; 0 and 1 keep those of the table."""
         return replace(self, centre=float(centre), scale=float(scale))
 
     def with_unknown(self, n_values: int) -> Scored:
@@ -87,7 +87,7 @@ class Scored(Kind):
         return self.scores(n_values) if self.is_free else np.eye(self.n_biases(n_values))[0]
 
     def kept(self, observed: NDArray[np.bool_]) -> Scored:
-        """The same kind with some of its values only, which have terms of their own."""
+        """Return the kind restricted to the observed values; here, unchanged."""
         return self
 
     def marginal(self, shares: Floats) -> Floats:
@@ -169,7 +169,7 @@ class Scored(Kind):
         return values
 
     def term_names(self, level_names: tuple[str, ...]) -> tuple[str | None, ...]:
-        """Those of the levels, or of the functions of the score."""
+        """Names of the levels or, if these have no terms of their own, functions of the score."""
         if self.is_free:
             return level_names
         return ("score", "score^2", "zero")[: self.n_biases(0)]
