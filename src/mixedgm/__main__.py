@@ -23,7 +23,7 @@ class Stopped(KeyboardInterrupt):
 
 
 class _Stop:
-    """What a signal does."""
+    """Handler of Ctrl-C and SIGTERM: raises `Stopped` in a command, and else ends the process."""
 
     def __init__(self) -> None:
         self.signum = 0

@@ -26,7 +26,7 @@ from mixedgm.threads import single_threaded_blas
 __all__ = ["ROUNDING", "Claim", "Standardised", "kkt"]
 
 ROUNDING = 1e-12
-"""What two ways to add up the same gradient may differ by."""
+"""Largest difference by rounding between two ways to add up the same gradient."""
 
 _NARROW = 256
 _ENTRIES = 8192
@@ -36,7 +36,7 @@ _DENSE = 0.1
 
 @dataclass(frozen=True, eq=False)
 class Claim:
-    """What an estimate is claimed to minimise, and where.
+    """An estimate, and the problem that it is claimed to solve.
 
     Parameters
     ----------
@@ -156,7 +156,7 @@ class _Conditionals:
 
     @cached_property
     def share(self) -> Floats:
-        """What every row counts, of one."""
+        """(n_rows,) weight of every row divided by the total weight."""
         weights = self._rows.weights
         return (np.ones(self._rows.n_rows) if weights is None else weights) / self.total
 
@@ -279,7 +279,7 @@ class _Conditionals:
         return float(np.maximum(worst, self._violations(distance, chosen).max(initial=0.0)))
 
     def _violations(self, distance: Floats, groups: Ints) -> Floats:
-        """Of groups, from the norms of their gradients (with the pull of those that are there)."""
+        """Violations of groups, from norms of gradients (with pull, if a group is not zero)."""
         claim = self.claim
         beyond = np.maximum(distance - claim.pull[groups], 0.0)
         return np.where(self.norms[groups] > 0.0, distance, beyond) / claim.yardstick[groups]
@@ -397,7 +397,7 @@ def _sums_of_part(
     question: str,
     given: tuple[Any, ...],
 ) -> tuple[Any, ...]:
-    """What a part adds to the sums over all rows, which weigh `total`."""
+    """Sums over the rows of a part, as shares of the weight `total` of all rows."""
     conditionals = _Conditionals(part, rows, claim, cells)
     conditionals.total = total
     with single_threaded_blas(), np.errstate(all="ignore"):
@@ -431,7 +431,7 @@ class _NodeTerms:
         self.varies += x.any(axis=1)
 
     def slopes(self, nodes: slice) -> Floats:
-        """Those of the own terms of these nodes."""
+        """Gradient in the own terms of these nodes: biases, precisions, terms of values."""
         of, layout, p = self.of, self.of.layout, self.of.p
         block = slice(int(of.start[nodes.start]), int(of.start[nodes.stop]))
         precision, bias = self.precision.copy(), self.bias[block]
@@ -465,7 +465,7 @@ def _coefficients(layout: Layout, theta: Floats) -> sparse.csr_array | Floats:
 
 
 def _counted(observed: NDArray[np.bool_], n_values: tuple[int, ...]) -> list[Ints]:
-    """Of every declared value of every discrete column, its number among the observed ones."""
+    """Number of every declared value among the observed ones, an array per discrete column."""
     parts = np.split(observed, np.cumsum(n_values)[:-1]) if n_values else []
     return [np.cumsum(part) - 1 for part in parts]
 

@@ -37,7 +37,7 @@ _CHECKSUM = 64
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What became of one task: a record of arrays, or the message of its failure."""
+    """Result of one task: a record of arrays, or the message of its failure."""
 
     index: int
     record: Record | None
@@ -182,7 +182,7 @@ class Checkpoint:
         return self.path / f"{index:06d}.npz"
 
     def _checksum(self, index: int, content: bytes) -> bytes:
-        """Of a file's content, and of its place: a file that belongs elsewhere is not taken."""
+        """Checksum of a file's content and place: one that belongs elsewhere is not taken."""
         digest = hashlib.sha256(f"{self.identity}:{index}:".encode())
         digest.update(content)
         return digest.hexdigest().encode()

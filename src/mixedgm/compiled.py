@@ -24,7 +24,7 @@ class Kernel:
 
     @property
     def compiled(self) -> Any:
-        """What Numba makes of the function; the function itself where Numba is switched off."""
+        """The function compiled by Numba; the plain function where Numba is switched off."""
         if self._compiled is None:
             from mixedgm.compiler import compile_function
 
@@ -34,7 +34,7 @@ class Kernel:
 
     @property
     def _numba_type_(self) -> Any:
-        """What Numba takes this for where another kernel calls it."""
+        """Type of the compiled function, which Numba looks up where another kernel calls it."""
         return self.compiled._numba_type_
 
     def __call__(self, *arguments: Any) -> Any:
@@ -51,7 +51,7 @@ class Kernel:
 
 
 class Inner(Kernel):
-    """The same for a function that only kernels call: Python cannot enter its compiled form."""
+    """A kernel that only other kernels call: Python cannot enter its compiled form."""
 
     def __call__(self, *arguments: Any) -> Any:
         """Call the plain function."""

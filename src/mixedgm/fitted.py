@@ -35,7 +35,7 @@ _N_ON_PATH = 300
 """Rows at which strengths along a path are computed."""
 
 Points = Mapping[int, Callable[[Floats], NDArray[Any]]]
-"""Of some nodes: conditionals (means, or log probabilities of values) -> predictions."""
+"""Functions by node: conditionals (means, or log probabilities of values) -> predictions."""
 
 
 class Edge(NamedTuple):
@@ -399,7 +399,7 @@ class FittedModel:
         return float(values[(m, u, v) if self.moderators else (u, v)])
 
     def shrunken_norm_of(self, edge: Edge) -> float:
-        """Its norm before the refit; NaN in a refit that was stored without these."""
+        """Norm of an edge before the refit; NaN if the refit was stored without these norms."""
         if not self.report.refitted:
             return edge.norm
         if self.shrunken_norms is None:
@@ -461,7 +461,7 @@ class FittedModel:
 
     @property
     def _partial_correlations(self) -> list[float | None]:
-        """Of every edge between two Gaussian columns that are both predicted."""
+        """Partial correlations of all edges; None unless both ends are Gaussian and predicted."""
         params, (u, v, _) = self.params, self._pairs_with_norms
         inner = params.nodes.gaussian_nodes.copy()
         inner[list(self.schema.covariates)] = False
@@ -473,7 +473,7 @@ class FittedModel:
 
     @property
     def _signs(self) -> list[str | None]:
-        """Of every edge, where it has one: see `_sign_of`."""
+        """Signs of all edges, "+" or "-"; None where an edge has no sign: see `_sign_of`."""
         spans, (u, v, _) = self.schema.spans, self._pairs_with_norms
         has_sign = spans.signed | spans.spiked_nodes
         out = np.full(len(u), None, dtype=object)
@@ -570,7 +570,7 @@ class FittedModel:
         return {name: named[name] for name in self.schema.targets}
 
     def points(self, value: Point | None = None) -> Points:
-        """What makes a prediction of the conditional of every node.
+        """Functions that turn the conditional of every node into predictions.
 
         `value` is what ordered values are predicted by; by default, as their kind says.
         """
@@ -644,20 +644,20 @@ class FittedModel:
 
     @property
     def joint_params(self) -> Params:
-        """The same where they are valid at these values of the moderators."""
+        """Parameters of the joint distribution, checked if moderators were given values."""
         if self.report.at:
             self._refuse_indefinite()
         return self.matched_params
 
     @property
     def joint_density(self) -> ConditionalGaussian:
-        """The same in the form of exact answers; DistributionError where there is none."""
+        """Joint density in the form of exact answers; DistributionError where there is none."""
         params = self.joint_params
         return with_names(self.schema, lambda: params.joint)
 
     @property
     def joint_form(self) -> ConditionalGaussian | Params:
-        """The same in the form in which `joint` samples: parameters, where no other one exists."""
+        """Joint distribution to sample from: parameters with hurdle columns, else the density."""
         params = self.joint_params
         return params if params.nodes.n_spiked else params.joint
 

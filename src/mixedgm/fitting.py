@@ -186,7 +186,7 @@ def fit_design(
 
 @dataclass(frozen=True, eq=False)
 class _Estimated:
-    """What a fit has found."""
+    """Estimates of a fit, with and without shrinkage, and where they come from."""
 
     design: Design | PartedDesign
     task: Task
@@ -196,7 +196,7 @@ class _Estimated:
     path: Path | None
     choice: Choice
     n_rounds: int = 0
-    """In which gaps were completed, if there were some."""
+    """Number of rounds that completed the missing cells; 0 without missing cells."""
     kkt_error: float = 0.0
 
 
@@ -236,7 +236,7 @@ def fit_gaps(
     runtime: Runtime | None = None,
     certify: bool = False,
 ) -> FittedModel:
-    """As `fit_design`, from rows with gaps.
+    """Fit a model to rows with missing cells.
 
     Criteria compare graphs at completions by a model that is denser than any of them.  What they
     choose is then estimated by rounds, at completions of its own.
@@ -270,7 +270,7 @@ def fit_gaps(
 
 @dataclass(frozen=True, eq=False)
 class _Wanted:
-    """What a fit of rows with gaps has chosen: it is estimated at completions of its own."""
+    """Choice from rows with missing cells, to be estimated at completions by its own model."""
 
     lam: Lam
     edges: Ints | None
@@ -328,7 +328,7 @@ def _to_choose_from(incomplete: Incomplete, recipe: Recipe, rich: Settled) -> Ta
 def _by_rounds(
     joint: Incomplete, wanted: _Wanted, options: Options, recipe: Recipe, runtime: Runtime
 ) -> _Estimated:
-    """What is wanted, estimated at completions of its own."""
+    """Alternate completing the missing cells and estimating what was chosen, until both agree."""
     lam, edges, start = wanted.lam, wanted.edges, wanted.start
     choice, nodewise = wanted.choice, recipe.loss == "nodewise"
     one = float(np.nanmean(lam)) if isinstance(lam, tuple) else lam
@@ -383,7 +383,7 @@ def _require_finite(fitted: FittedModel) -> None:
 
 
 def table_margins(task: Task) -> Margins | None:
-    """Of the table; None where the model has no joint distribution of all its columns."""
+    """Margins of the table; None where the model has no joint distribution of all its columns."""
     if task.moments is None or task.layout.covariates or task.layout.nodewise:
         return None
     second = task.moments.second if isinstance(task.moments, Moments) else None

@@ -23,7 +23,7 @@ from mixedgm.threads import single_threaded_blas
 
 T = TypeVar("T")
 RandomState = int | None | np.random.Generator | np.random.RandomState | np.random.SeedSequence
-"""What the user may give as `random_state`."""
+"""Types that the user may give as `random_state`."""
 
 _MOST_TASKS = 10_000_000  # a larger number is taken for a mistake
 _MOST_LOSSES = 3

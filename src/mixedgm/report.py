@@ -71,7 +71,7 @@ class FitReport(Account):
     unbounded: tuple[str, ...] = ()
     """Edges and numbers without penalty that have no finite estimate: the fit has not converged."""
     open_end: str = ""
-    """What speaks for looking at smaller values of lam; empty if nothing does."""
+    """Reason to try smaller values of lam; empty if there is none."""
     not_considered: tuple[str, ...] = ()
     """Why a value of lam was not considered, one entry per lam; empty where all were."""
     completion: Completion | None = None

@@ -81,7 +81,7 @@ def from_plain(value: Any) -> Any:
 
 
 def _object_to_plain(value: Any) -> dict[str, Any]:
-    """Its class and options; its text where an option, such as a splitter, has no plain form.
+    """Class and options of an object; its text if an option, such as a splitter, has no JSON.
 
     An option that is not in the text, such as a folder of checkpoints, is not kept either.
     """

@@ -111,7 +111,7 @@ def run_some(tasks: Sequence[Callable[[], T]], work: int) -> list[T]:
 
 
 def threads_for(work: int, n_threads: int) -> int:
-    """As many threads as have something to do while others are woken, `n_threads` at most.
+    """Number of threads, at most `n_threads`, that this work keeps busy.
 
     Work is in operations, roughly; a million of them take longer than waking a thread.
     """
