@@ -199,7 +199,7 @@ class ConditionalLikelihood(RowsCounted, WholeLikelihood):
 
 @dataclass(frozen=True, eq=False)
 class _Sums:
-    """What the softmax pass gives.
+    """Loss and means from the softmax pass over the rows.
 
     `prob` are the mean probabilities of the states, `between` the means of covariate column times
     probability, for the covariate columns in use.
@@ -228,7 +228,8 @@ class ConditionalCovariance(Whole):
     states: States
     point: StatesPoint
     expected: Moments
-    """Of all design columns, the targets being the model's given the covariates."""
+    """Moments of all design columns; those of the targets as the model expects them given the
+    covariates."""
     used: Ints
     """Design columns of the covariates that have an edge."""
     softmax: Floats | None
@@ -256,7 +257,7 @@ class ConditionalCovariance(Whole):
         return out
 
     def _by_state(self, first: Ints, second: Ints, columns: Floats, terms: Floats) -> Floats:
-        """What multiplies (1, f) in every product, state by state; zero where no state matters."""
+        """Coefficients of (1, f) in every product, state by state; zero where no state matters."""
         states, point = self.states, self.point
         seen, n_states = states.seen, states.n_states
         base = np.zeros((n_states, len(columns)))

@@ -1,4 +1,4 @@
-"""What a smooth function of theta offers to penalties and solvers."""
+"""Contract of a smooth function of theta: everything that penalties and solvers ask of it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Slopes(Protocol):
     """Derivatives of the conditionals one by one, which the gradient adds up."""
 
     def on(self, layout: Layout) -> Floats | None:
-        """Those in the coefficients of every conditional, in the order of the layout's incidence.
+        """Derivatives in the coefficients of all conditionals, in the order of the incidence.
 
         None where they are not known on that layout.
         """
@@ -61,7 +61,7 @@ class Curvature:
     asked: Ints
     """The nodes whose part this is."""
     single: NodeMatrices
-    """Of nodes with one predictor: Gaussian and scored ones."""
+    """Matrices of nodes with one linear predictor: Gaussian and scored ones."""
     discrete: Ints
     """The nodes of `softmax`."""
     softmax: SoftmaxCurvature | None
@@ -172,7 +172,7 @@ class Smooth(Counted, Protocol):
         """
 
     def restrict(self, groups: Ints) -> Smooth:
-        """The same function of the node terms and these groups, all others being zero."""
+        """Return the function of the node terms and these groups, all others being zero."""
 
     def null(self) -> Floats:
         """The minimiser over the node terms with all edges zero."""

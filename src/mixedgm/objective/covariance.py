@@ -38,7 +38,7 @@ _CELLS_PER_BLOCK = 2**21
 
 @dataclass(eq=False)
 class CovarianceCost:
-    """What evaluations have cost so far; shared by all restrictions of one function."""
+    """Cost of evaluations so far; shared by all restrictions of one function."""
 
     evaluations: float = 0.0
     """With gradient 1, without one half: a gradient takes a second sweep over the tree."""

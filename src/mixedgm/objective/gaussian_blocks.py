@@ -93,7 +93,7 @@ class GaussianBlocks:
 
     @cached_property
     def _columns(self) -> Ints:
-        """Of every node its own column, then those of its coefficients."""
+        """Design columns by node: the node's own, then those of its coefficients."""
         p, incidence = self.layout.n_gaussian, self.layout.incidence
         out = np.empty(int(self._first[-1]), dtype=np.int64)
         is_own = np.zeros(len(out), dtype=bool)
@@ -182,7 +182,7 @@ def _terms(blocks, rows, terms, values, slopes, out):  # type: ignore[no-untyped
 
 @kernel
 def _curvatures(blocks, terms, nodes, values, start, out):  # type: ignore[no-untyped-def]
-    """The same where every node has a matrix of second moments of its own.
+    """Second derivatives of nodes' terms, each from a matrix of second moments of its own.
 
     blocks = (first column of each node, means, first entry of its matrix, matrices): the columns of
     a node are its own one, then those of its coefficients.

@@ -32,13 +32,13 @@ _MOST_STATES = 2**16
 
 @dataclass(frozen=True, eq=False)
 class WholeLikelihood:
-    """What likelihoods share: one term with all edges in it, and one matrix of curvature."""
+    """Base class of likelihoods: one term with all edges in it, and one matrix of curvature."""
 
     layout: Layout
     moments: Moments
-    """Of the standardised rows."""
+    """Moments of the standardised rows."""
     effort: CovarianceCost = field(default_factory=CovarianceCost, kw_only=True)
-    """Shared by all restrictions."""
+    """Cost of evaluations, shared by all restrictions."""
 
     terms_per_edge = 1
     by_nodes = False
@@ -49,7 +49,7 @@ class WholeLikelihood:
         return self.effort.seconds, self.effort.curvature_seconds
 
     def restrict(self, groups: Ints) -> Self:
-        """The same function with all other groups zero."""
+        """Return the function with all other groups zero."""
         return replace(self, layout=self.layout.restrict(groups))
 
     def null(self) -> Floats:

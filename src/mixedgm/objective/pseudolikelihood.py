@@ -106,7 +106,7 @@ class SoftmaxTerms:
     def scored_curvature(
         self, layout: Layout, theta: Floats, values: Floats, nodes: Ints, stride: int
     ) -> NodeMatrices | None:
-        """The same of these nodes that are scored, from every `stride`-th row."""
+        """Second derivative of the terms of these scored nodes, from every `stride`-th row."""
         if not len(nodes):
             return None
         places = layout.nodes.node_place[nodes]
@@ -115,7 +115,7 @@ class SoftmaxTerms:
 
 
 def softmax_coefficients(layout: Layout, theta: Floats, values: Floats) -> Coefficients:
-    """What rows are told; `values` are theta's in the order of the layout's incidence."""
+    """Coefficients for a pass; `values` are theta's in the order of the layout's incidence."""
     logits = layout.nodes.own_logits(theta[layout.biases])
     return Coefficients(layout.incidence, values, logits, layout.softmax_targets)
 
@@ -177,7 +177,7 @@ class GaussianTerms:
         return GaussianSums(float(out[0].sum()), slopes.T, out[1:].ravel())
 
     def _on_support(self, layout: Layout, theta: Floats, values: Floats) -> SupportSums:
-        """The same from moments of each node's own predictors."""
+        """All terms as `at` has them, from moments of each node's own predictors."""
         p, incidence = layout.n_gaussian, layout.incidence
         slopes, out = np.empty(incidence.gaussian_entries.stop), np.empty((3, p))
         ends = incidence.node_entries[: p + 1]
@@ -216,7 +216,7 @@ class GaussianTerms:
 
 @dataclass(frozen=True, eq=False)
 class NodeSlopes:
-    """What every conditional adds to the gradient.
+    """Contribution of every conditional to the gradient.
 
     Known on its own layout, and on any other where sums for all pairs were made.
     """
@@ -248,7 +248,7 @@ class Pseudolikelihood(RowsCounted):
     rows: Rows
     layout: Layout
     moments: Moments | ColumnMoments
-    """Those of single columns where the table is wide: what else is needed, the rows are asked for.
+    """Moments of the rows; on wide tables those of single columns, and the rows compute all others.
     Gradients are then always collected on the layout's own edges."""
     working: bool = False
     """True for a restriction to a working set: gradients are then collected on the layout's own
@@ -274,7 +274,7 @@ class Pseudolikelihood(RowsCounted):
         return int(getattr(self.rows, "curvature_at_once", 2**18))
 
     def restrict(self, groups: Ints) -> Pseudolikelihood:
-        """The same function with all other groups zero."""
+        """Return the function with all other groups zero."""
         return Pseudolikelihood(self.rows, self.layout.restrict(groups), self.moments, True)
 
     def null(self) -> Floats:
@@ -317,7 +317,7 @@ class Pseudolikelihood(RowsCounted):
         return Evaluation(value, grad, slopes)
 
     def outside(self, theta: Floats, question: Question) -> Outside:
-        """Of all pairs that are asked about, those whose gradient at theta is near its bound."""
+        """Pairs whose gradient at theta is near its bound, among those that are asked about."""
         layout, theta = self._support(theta, None)
         values = theta[layout.incidence.theta_index]
         conditionals = Conditionals(
@@ -418,7 +418,7 @@ def _gaussian_terms(moments, terms, entries, is_multiplied, part, slopes, out): 
 
 @kernel(fastmath={"reassoc", "contract"})
 def _support_terms(moments, terms, entries, slopes, out):  # type: ignore[no-untyped-def]
-    """The same with slopes in the coefficients c_s only, in their order."""
+    """Value and slopes as in `_gaussian_terms`, in the coefficients c_s only, in their order."""
     (mean, second), (bias, diagonal), (entry_ptr, columns, values) = moments, terms, entries
     for s in range(bias.shape[0]):
         a, b, begin, end = bias[s], diagonal[s], entry_ptr[s], entry_ptr[s + 1]

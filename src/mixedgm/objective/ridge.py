@@ -56,26 +56,26 @@ class Ridged:
 
     @property
     def terms_per_edge(self) -> int:
-        """As the smooth function has it."""
+        """Terms of the smooth function in which an edge occurs."""
         return self.smooth.terms_per_edge
 
     @property
     def by_nodes(self) -> bool:
-        """As the smooth function has it."""
+        """Whether the smooth function is a sum over nodes."""
         return self.smooth.by_nodes
 
     @property
     def curvature_rows(self) -> int:
-        """As the smooth function has it."""
+        """Rows behind the curvature of the smooth function."""
         return self.smooth.curvature_rows
 
     @property
     def exact_curvature(self) -> bool:
-        """As the smooth function has it."""
+        """Whether the curvature of the smooth function is exact."""
         return self.smooth.exact_curvature
 
     def restrict(self, groups: Ints) -> Ridged:
-        """The same function with all other groups zero."""
+        """Return the function with all other groups zero."""
         return Ridged(self.smooth.restrict(groups), self.edges[groups], self.numbers)
 
     def null(self) -> Floats:
@@ -132,7 +132,7 @@ class Ridged:
 
 @dataclass(frozen=True, eq=False)
 class RidgedSlopes:
-    """What every conditional adds to the gradient, with its share of the ridge."""
+    """Contribution of every conditional to the gradient, with its share of the ridge."""
 
     plain: Slopes
     ridged: Ridged

@@ -25,12 +25,12 @@ class StateCurvature(WholeCurvature, Protocol):
     """A Hessian from states of the model."""
 
     def variance_of(self, delta: Floats) -> float:
-        """Its quadratic form: the variance of the statistics that `delta` weighs."""
+        """Quadratic form of the Hessian: the variance of the statistics that `delta` weighs."""
 
 
 @dataclass(frozen=True, eq=False)
 class GradientEstimate:
-    """What the chains say at one theta: gradient, standard errors, curvature at states visited."""
+    """Estimates by chains at one theta: gradient, standard errors, curvature at states visited."""
 
     grad: Floats
     error: Floats
@@ -139,7 +139,7 @@ class RidgedSample(SampledLikelihood):
     """The sum of a sampled likelihood and a ridge, which is known without error."""
 
     ridge: Ridged
-    """Its smooth function is the likelihood without the ridge."""
+    """Ridge, whose smooth function is the likelihood without it."""
 
     @classmethod
     def of(cls, smooth: SampledLikelihood, edges: Floats, numbers: Floats) -> RidgedSample:
@@ -148,7 +148,7 @@ class RidgedSample(SampledLikelihood):
         return cls(**parts, ridge=Ridged(smooth, edges, numbers))
 
     def restrict(self, groups: Ints) -> Self:
-        """The same function with all other groups zero."""
+        """Return the function with all other groups zero."""
         return replace(super().restrict(groups), ridge=self.ridge.restrict(groups))
 
     def null(self) -> Floats:
@@ -156,7 +156,7 @@ class RidgedSample(SampledLikelihood):
         return self.ridge.null()
 
     def estimate(self, theta: Floats, sweeps: int) -> GradientEstimate | None:
-        """What the chains say, with what the ridge adds to derivatives."""
+        """Estimates by the chains, with the ridge's part in derivatives."""
         plain = super().estimate(theta, sweeps)
         if plain is None:
             return None

@@ -25,7 +25,7 @@ class Softmax:
     """The regression of the joint state on some covariates."""
 
     layout: Layout
-    """Of a table of all covariates and the joint state, which is the only target."""
+    """Layout of a table of all covariates and the joint state, which is the only target."""
     columns: Ints
     """Design columns of the covariates that are in use, in the numbers of the whole model."""
 
@@ -132,7 +132,7 @@ class StatesPoint:
 
     states: States
     factor: TriangularFactor
-    """Of the targets' precision."""
+    """Factor of the targets' precision."""
     linear: Floats
     """(p',) linear terms of the Gaussian targets."""
     pull: Floats
