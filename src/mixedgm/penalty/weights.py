@@ -41,7 +41,7 @@ def uniform(layout: Layout, unit: Floats) -> Floats:
 
 
 def uniform_scales(nodes: Nodes, unit: Floats) -> Floats:
-    """What a node adds to these weights, which are products over both ends: 1 / unit."""
+    """Factors of the weights of `uniform`, which are products over both ends: 1 / unit."""
     return 1.0 / _units(nodes, unit)
 
 
