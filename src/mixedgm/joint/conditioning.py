@@ -15,7 +15,7 @@ from mixedgm.model.layout import Floats, Ints
 
 @dataclass(frozen=True, eq=False)
 class KnownColumns:
-    """The same numbers and states known in n rows: positions in the model, and their values.
+    """Columns that are known in n rows: their positions in the model, and their values.
 
     `values` (n, number of known numbers) and `codes` (n, number of known states) have one column
     for every position in `numbers` and in `discrete`.
@@ -43,7 +43,7 @@ class KnownColumns:
 
     @property
     def in_order(self) -> KnownColumns:
-        """The same with states in the order of the model."""
+        """Known columns with the states in the order of the model."""
         order = np.argsort(np.asarray(self.discrete, dtype=np.int64))
         states = [self.discrete[at] for at in order]
         return KnownColumns(self.numbers, states, self.values, self.codes[:, order])

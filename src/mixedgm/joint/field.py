@@ -84,7 +84,7 @@ class Gaussian:
     """The numbers given the states."""
 
     factor: TriangularFactor
-    """Of the precision."""
+    """Factor of the precision."""
     start: Floats
     """(p,) mean without any level's shift."""
     shift: Floats
@@ -92,7 +92,7 @@ class Gaussian:
 
     @property
     def covariance(self) -> Floats:
-        """The same for every joint state."""
+        """Covariance of the numbers, which is equal for every joint state."""
         return self.factor.inverse
 
 

@@ -27,7 +27,7 @@ def _pick(logits, first, last, u):  # type: ignore[no-untyped-def]
 
 @kernel
 def _pick_near(logits, first, last, u):  # type: ignore[no-untyped-def]
-    """The same where levels are many and most of them out of reach; the logits are used up.
+    """Draw a level as `_pick`, quicker where most levels are out of reach; uses the logits up.
 
     A level with a chance below 1e-19 of the most probable one's has none, and costs no exponential.
     """
@@ -88,11 +88,12 @@ def _add(total, factor, row):  # type: ignore[no-untyped-def]
 
 @kernel
 def scored_sweep(codes, unary, coupling, states, uniforms):  # type: ignore[no-untyped-def]
-    """The same where the first states are seen by their scores: no tables of pairs of levels.
+    """Redraw every column of every chain once, in place, without tables of pairs of levels.
 
-    `states` are the first level and the first column of every state, the scores of all levels, and
-    how many states are scored; `coupling` is over columns.  What all states say to every column is
-    kept up to date while they change.
+    The first states enter other conditionals by their scores. `states` are the first level and the
+    first column of every state, the scores of all levels, and how many states are scored;
+    `coupling` is over columns.  The linear predictors of all columns are kept up to date while
+    states change.
     """
     start, column, scores, n_scored = states
     n, q = codes.shape

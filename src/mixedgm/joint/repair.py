@@ -22,7 +22,7 @@ _MOST_STEPS = 2_000
 
 @dataclass(frozen=True, eq=False)
 class Repair:
-    """What `repaired` did."""
+    """Account of the changes by `repaired`."""
 
     before: float
     after: float

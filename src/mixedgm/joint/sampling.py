@@ -34,7 +34,7 @@ class Draw:
     codes: Codes
     method: Literal["exact", "gibbs"]
     notes: tuple[str, ...] = ()
-    """What to know about them: why not exact, how well the chains mixed."""
+    """Notes on the rows: why they are not exact draws, how well the chains mixed."""
     diagnostics: Diagnostics | None = None
     """R-hat and effective sample sizes; None for exact draws."""
 

@@ -54,15 +54,15 @@ class SpikedColumns:
     unknown: Nodes
     """All unknown columns."""
     nodes: Nodes
-    """Those that are not Gaussian."""
+    """Unknown columns that are not Gaussian."""
     bias: Floats
-    """(slots,) what each of these has by itself."""
+    """(slots,) own terms of these columns."""
     coupling: Floats
     """(d, d) terms of pairs of their design columns."""
     said: Floats
     """(m, d) what is known in every row says to these."""
     gaussian: TriangularFactor
-    """Of the precision of the unknown Gaussian columns, given all others."""
+    """Factor of the precision of the unknown Gaussian columns, given all others."""
     start: Floats
     """(m, p) mean of these where all design columns of the others are zero."""
     shift: Floats
@@ -169,7 +169,7 @@ class SpikedColumns:
         return self.drawn(state, rng), state.codes
 
     def moments(self, rng: np.random.Generator) -> tuple[Floats, Floats, Floats, Floats]:
-        """Of every row: means and variances of numbers, shares of values, their standard errors."""
+        """Means and variances of numbers, shares of values and their standard errors, by row."""
         m, levels = len(self.said), int(self.nodes.level_start[-1])
         mean, square = np.empty((m, self.unknown.n_real)), np.empty((m, self.unknown.n_real))
         share, error = np.empty((m, levels)), np.empty((m, levels))
@@ -279,7 +279,7 @@ def spiked_chains(
     burn_in: int = 200,
     thin: int = 1,
 ) -> Chains:
-    """As `gibbs.chains`: run chains side by side and keep several states of each."""
+    """Run chains side by side and keep several states of each, as `gibbs.chains` does."""
     whole = SpikedColumns.of(params, KnownColumns.none())
     state, n_sweeps = whole.begin(n_chains, rng), burn_in + thin * n_keep
     seconds = whole.announced(n_chains, n_sweeps, FEWER_SWEEPS)

@@ -85,7 +85,7 @@ class UnknownColumns:
     given_y: Gaussian
     """Unknown numbers given the unknown states; its `start` is not used."""
     field: ConditionalGaussian
-    """What the rows share: interactions, and which levels can occur."""
+    """Parameters that the rows share: interactions, and which levels can occur."""
     start: Floats
     """(n, p') mean of x without the shift of any unknown level."""
     unary: Floats
