@@ -41,7 +41,7 @@ _CELLS = 2**18
 _STATES = 2**16
 """States that are written out at once in order to draw from them."""
 _SWEEPS = 50
-"""Of the Gibbs chains whose ends are drawn where nothing else is possible."""
+"""Sweeps of the Gibbs chains whose ends are drawn where nothing else is possible."""
 _IMPOSSIBLE = -1e6
 """Log weight of a level without rows."""
 
@@ -87,7 +87,7 @@ class Lacking:
 
 @dataclass(frozen=True, eq=False)
 class Skeleton:
-    """What stays the same while parameters change: states, and how many points each has."""
+    """States, and the number of points of each, which stay while parameters change."""
 
     states: RowStates
     lacking: tuple[Lacking, ...]
@@ -148,7 +148,7 @@ class Completer:
         self._skeleton = None
 
     def reseeded(self) -> Completer:
-        """The same with other points and draws."""
+        """Return a completer with other points and draws."""
         limits = replace(self.limits, seed=self.limits.seed + 1)
         return Completer(self.gaps, limits, self._possible)
 
@@ -268,7 +268,7 @@ class Completer:
 
     @cached_property
     def _n_draws(self) -> int:
-        """Of every row that not all states stand for."""
+        """Number of draws for every row that is not completed by all of its states."""
         if self.gaps.schema.spans.n_spiked:
             return self.limits.draws_for(len(self.gappy))
         return self.limits.draws_for(int((~self._missing_states.all_stand).sum()))
@@ -338,7 +338,7 @@ class Completer:
     def _log_weights(
         self, density: ConditionalGaussian, states: RowStates, lacking: tuple[Lacking, ...]
     ) -> Floats:
-        """The same before they add up to one; missing numbers are integrated out."""
+        """Log weights of states before normalisation; missing numbers are integrated out."""
         out, precision = np.empty(len(states.row)), density.precision
         for first in range(0, len(out), _STATES):
             part = slice(first, first + _STATES)

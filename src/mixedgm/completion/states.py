@@ -24,9 +24,9 @@ Small = NDArray[np.int32]
 
 FEWEST_DRAWS, MOST_DRAWS = 20, 100
 DRAWS_IN_ALL = 100_000
-"""Of all rows together, as long as each has enough of them."""
+"""Draws for all rows together, as long as each row has enough of them."""
 MOST_STATES = 4096
-"""Of one row: more are not written out in order to draw from them."""
+"""Largest number of states of a row that are written out in order to draw from them."""
 
 
 @dataclass(frozen=True)
