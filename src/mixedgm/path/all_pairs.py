@@ -46,7 +46,7 @@ class AllPairs:
         return np.concatenate([others, pairs[~np.isin(mine, theirs)]])
 
     def calibrated(self) -> AllPairs:
-        """The same pairs, all that have a penalty with calibrated weights."""
+        """Return the pairs with calibrated weights for all that have a penalty."""
         of, yard = self.weights, self.yardstick
         with np.errstate(invalid="ignore"):
             by_kind = np.where(
@@ -70,7 +70,7 @@ class AllPairs:
         return replace(of, by_kind=by_kind, weights=weights), self.yardstick
 
     def times(self, factor: float, pairs: Ints, factors: Floats) -> AllPairs:
-        """The same with weights multiplied by a factor, which is another one for some pairs."""
+        """Return the pairs with weights times `factor` or, for `pairs`, times `factors`."""
         of = self.weights
         scaled = replace(of, by_kind=factor * of.by_kind, weights=factor * of.weights)
         return replace(self, weights=scaled.excepting(pairs, factors * of.of(*pairs.T)))

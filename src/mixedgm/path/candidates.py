@@ -19,8 +19,8 @@ from mixedgm.solve.working_set import Solution, Start, solve
 from mixedgm.threads import single_threaded_blas
 
 _GROWTH = 0.5
-"""Of the growth that the strong rule allows a gradient when lam falls: candidates are more than
-the groups that a solver begins with, because asking for them is a pass over all pairs."""
+"""Share of the growth that the strong rule allows a gradient when lam falls: candidates are more
+than the groups that a solver begins with, because asking for them is a pass over all pairs."""
 _FALL = 0.8
 """By which a lam is expected to be followed where nothing is known of those before it."""
 _LOWEST = 0.3

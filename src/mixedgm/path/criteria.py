@@ -47,7 +47,7 @@ lam chosen has seen the others."""
 
 
 class Price(NamedTuple):
-    """What every parameter and every edge adds to 2 n loss."""
+    """Price of every parameter and of every edge, to be added to 2 n loss."""
 
     parameter: float
     edge: float = 0.0
@@ -58,7 +58,7 @@ class Price(NamedTuple):
 
 
 class _Information(HasParams, ABC):
-    """What criteria that score unshrunken refits have in common."""
+    """Base class of criteria that score refits without shrinkage."""
 
     by_parts = True
     part = 2
@@ -75,7 +75,7 @@ class _Information(HasParams, ABC):
 
     @abstractmethod
     def price(self, task: Task) -> Price:
-        """What a parameter and an edge cost, in the units of 2 n loss."""
+        """Price of a parameter and of an edge, in the units of 2 n loss."""
 
     def enough(self, task: Task, point: PathPoint) -> bool:
         """Whether the graph is too dense to be refitted, and so are those of smaller lam.
@@ -205,12 +205,12 @@ class AIC(_Information):
     per_node: bool = False
 
     def price(self, task: Task) -> Price:
-        """The same whatever the table."""
+        """Price of 2 per parameter, whatever the table."""
         return Price(2.0)
 
 
 def _densest(reasons: tuple[str, ...], best: int) -> str:
-    """What there is to say where all graphs beyond the chosen one were rejected."""
+    """Note that the chosen graph is the last one that could be scored; empty where it is not."""
     after = reasons[best + 1 :]
     if not after or not all(after):
         return ""
@@ -361,7 +361,7 @@ class _Refits:
     losses: Floats
     """(n_points, n_nodes) +inf from the first that cannot be refitted on; NaN for covariates."""
     tol: float
-    """Of the refits."""
+    """Tolerance of the refits."""
     done: dict[tuple[int, bytes], float] = field(default_factory=dict)
     """Losses by node and support: supports repeat along a path."""
 

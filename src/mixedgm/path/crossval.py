@@ -27,7 +27,7 @@ _RISEN_BELOW, _RISEN_ERRORS = 0.8, 3.0
 
 
 class _ByPrediction(ByResamples):
-    """What criteria that score rows held out have in common."""
+    """Base class of criteria that score held-out rows."""
 
     part = 5
 
@@ -300,7 +300,7 @@ def _given_splits(
 
 
 def _checked(pairs: list[tuple[Any, Any]], design: Design | Incomplete) -> list[Split]:
-    """The same in positions of the design; rows that are not in it are left out."""
+    """Return the splits in positions of the design; rows that are not in it are left out."""
     splits: list[Split] = []
     for number, pair in enumerate(pairs):
         if len(pair) != 2:

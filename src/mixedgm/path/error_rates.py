@@ -21,7 +21,7 @@ from mixedgm.printable import few
 
 
 class _ErrorRate(HasParams, ABC):
-    """What criteria have in common that test all pairs given the graph of those that pass."""
+    """Base class of criteria that test all pairs given the graph of those that pass."""
 
     by_parts = True
     part = EBIC.part
@@ -118,7 +118,7 @@ class LocalFDR(_ErrorRate):
         return f"local false discovery rate of at most {self.limit:g}"
 
     def log_limit(self, tests: PairTests) -> float:
-        """That of a pair which just has an edge with the smallest probability that is kept."""
+        """Logarithm of the p-value of the smallest z that a pair may have to be kept."""
         return float(np.log(2.0) + norm.logsf(tests.two_groups.least_z(self.limit)))
 
 
@@ -156,7 +156,7 @@ class FDR(_ErrorRate):
         return f"false discovery rate of {self.level:g}"
 
     def log_limit(self, tests: PairTests) -> float:
-        """That of Benjamini and Hochberg: the largest p of k pairs that is below level * k / m."""
+        """Logarithm of the largest level * k / m that k p-values reach (Benjamini, Hochberg)."""
         p = np.sort(tests.statistics.p[tests.tested])
         line = self.level * np.arange(1, len(p) + 1) / max(len(p), 1)
         n_passing = int(np.flatnonzero(p <= line)[-1]) + 1 if (p <= line).any() else 1
@@ -205,7 +205,7 @@ def _variances(tests: PairTests, graph: Ints) -> Floats:
 
 
 def _by_information(evidence: Evidence, reason: str) -> Choice:
-    """What EBIC chooses, and why it does."""
+    """Choice by EBIC, with the reason for it among the notes."""
     before = evidence.before
     if before is not None and before.memory is None:  # tests were wanted so far
         evidence = replace(evidence, before=None, n_before=0)
@@ -222,7 +222,7 @@ def _named(task: Task, tests: PairTests) -> tuple[tuple[str, str, str], ...]:
 
 
 def _notes(task: Task, tests: PairTests) -> tuple[str, ...]:
-    """What the user should know about pairs without a test."""
+    """Note on the pairs without a test and the reason of each; empty if there are none."""
     if not tests.untested:
         return ()
     nodes = task.schema.nodes

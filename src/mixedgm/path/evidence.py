@@ -1,4 +1,4 @@
-"""What a criterion may look at, and what it answers: Evidence -> Choice."""
+"""Evidence for a criterion, and the answer that it gives: Evidence -> Choice."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Choice:
     scores: dict[str, Floats]
     """One value per point of the path; the first entry is the score that decided."""
     notes: tuple[str, ...] = ()
-    """What the user should know."""
+    """Notes for the user."""
     down_to: float | None = None
     """How far down the path should go for the choice to be certain; None when it is."""
     by_node: Ints | None = None
@@ -51,7 +51,7 @@ class Choice:
     expected_false: float | None = None
     """How many of the chosen edges are expected to be false."""
     open_end: str = ""
-    """What speaks for looking at smaller values of lam than the path has; empty if nothing does."""
+    """Reason to try smaller values of lam than the path has; empty if there is none."""
     reasons: tuple[str, ...] = ()
     """Why a point was not considered, one entry per point; empty where it was."""
     refit: Floats | None = None
@@ -61,7 +61,7 @@ class Choice:
     params: Params | None = None
     """The refit in the data's own units, where rows have gaps."""
     memory: Any = None
-    """What the criterion needs again if the path is continued."""
+    """State that the criterion needs again if the path is continued."""
     ends: tuple[Any, ...] = ()
     """Where the paths of folds or subsamples ended: their next parts start from there."""
 
@@ -77,11 +77,11 @@ class Evidence:
     task: Task
     """The problem on all rows."""
     path: Path
-    """Its solutions so far."""
+    """Solutions of the task so far."""
     seed: np.random.SeedSequence
     """For everything that is drawn."""
     table: Reference | None = None
-    """Of the table that the rows are a resample of; None when they are a whole table."""
+    """Values of the table that the rows are a resample of; None when they are a whole table."""
     runtime: Runtime = field(default_factory=Runtime)
     """Workers for folds and subsamples, progress bars, and what Ctrl-C does."""
     before: Choice | None = None
@@ -92,12 +92,12 @@ class Evidence:
 
     @property
     def rows(self) -> Design | PartedDesign | Incomplete:
-        """What resamples take rows of: those of the table, with their gaps where it has some."""
+        """Rows from which resamples are taken, with missing cells where the table has some."""
         return self.design if self.task.incomplete is None else self.task.incomplete
 
     @cached_property
     def reference(self) -> Reference:
-        """What folds and subsamples keep of the whole table."""
+        """Values of the whole table that folds and subsamples keep."""
         known = Reference.of(self.design) if self.table is None else self.table
         # Their own candidates are mostly those of all rows.
         return known if self.task.beyond is None else replace(known, layout=self.task.layout)
@@ -119,7 +119,7 @@ class Evidence:
         return tuple(dict.fromkeys([*earlier, *fresh]))
 
     def below(self, best: int, share: float) -> float | None:
-        """That share of the lam at which the score is best; None if the path has been there."""
+        """Fraction `share` of the best-scored lam; None if the path has been there."""
         wanted = share * float(self.path.lams[best])
         return wanted if self.path.lams[-1] > wanted else None
 

@@ -244,7 +244,7 @@ class _Search:
         return found
 
     def _all_better(self, place: _Place, moves: list[list[int]]) -> tuple[Ints, Unshrunken] | None:
-        """What those moves lead to that raise the score, tried in halves; one per column."""
+        """Graph and refit after moves that raise the score, tried in halves; one per column."""
         found, taken = None, set[int]()
         while moves:
             some = _one_per_column(place.task, moves, taken)
@@ -262,7 +262,7 @@ class _Search:
     def _tried(
         self, place: _Place, moves: list[int], base: tuple[Ints, Unshrunken] | None = None
     ) -> tuple[Ints, Unshrunken] | None:
-        """What these moves lead to from a graph, the place's own by default, if its score rises."""
+        """Graph and refit after these moves, from `base` if given; None if the score falls."""
         before, known = base or (place.graph, place.tests.fit)
         graph = place.moved(before, np.array(moves))
         if np.array_equal(graph, before):  # too few rows for one edge more

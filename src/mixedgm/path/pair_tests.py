@@ -41,8 +41,8 @@ from mixedgm.threads import single_threaded_blas, using_threads
 
 _REFIT_TOL = 1e-6
 _ROUGH = 0.01
-"""Of the refit of a graph that is only tried, in standard errors: 1 / sqrt(n) is what gradients of
-noise are like."""
+"""Tolerance of the refit of a graph that is only tried, in standard errors: gradients of pure noise
+are near 1 / sqrt(n)."""
 
 FEWEST_ROWS = 30
 MOST_PARAMETERS = 200
@@ -67,11 +67,11 @@ class PairTests:
     """Tests of all groups given a graph."""
 
     graph: Ints
-    """What was held beside every pair."""
+    """Edges that the test of every pair is adjusted for."""
     theta: Floats
-    """Its refit, in contrasts only."""
+    """Refit of the graph, in contrasts only."""
     fit: Unshrunken
-    """The same, as it was solved."""
+    """Refit of the graph, as it was solved."""
     statistics: PairStatistics
     """NaN where a pair is not tested."""
     tested: Mask
@@ -80,7 +80,7 @@ class PairTests:
     untested: dict[int, str] = field(default_factory=dict)
     """Groups that are judged apart, each with the reason."""
     estimates: PairEstimates | None = None
-    """Of the groups `estimated`."""
+    """Estimates of the groups `estimated`."""
     estimated: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     smooth: Smooth | None = None
     """The pseudolikelihood of these, with the ridge that the refit needed."""

@@ -43,7 +43,7 @@ class PathPoint(Account):
 
     @property
     def terms(self) -> Floats:
-        """Those of nodes, then those of active groups."""
+        """Node terms, then coefficients of active groups."""
         return np.concatenate([self.node_terms, self.values])
 
 
@@ -107,7 +107,7 @@ class Path:
     end: Start | None = None
     """Where the solver stood at the last lam, with all that it remembers; not kept in files."""
     grown: Task | None = None
-    """Of a wide table: the task with all candidates of the path; not kept in files."""
+    """Task with all candidates of the path of a wide table; not kept in files."""
     n_permitted: int | None = None
     """Number of pairs that may have an edge, where the layout has only some of them."""
 

@@ -39,7 +39,7 @@ class Moderated:
         return layout.moderated(moderators.n_features(layout), absent)
 
     def rows(self, rows: MemoryRows, layout: Layout, moderators: Moderators) -> MemoryRows:
-        """The same rows with the features that design columns are multiplied by."""
+        """Return the rows with the features that design columns are multiplied by."""
         features = moderators.features(layout, rows.numbers, rows.codes)
         return replace(rows, products=Products(features, moderators.centre(layout)))
 
@@ -86,5 +86,5 @@ class Recipe:
 
 
 def by_conditionals(recipe: Recipe) -> Recipe:
-    """The same pairs by the pseudolikelihood, whatever the model's loss and penalty."""
+    """Return the recipe by the pseudolikelihood, whatever the model's loss and penalty."""
     return replace(recipe, loss="pseudolikelihood", weights="calibrated")

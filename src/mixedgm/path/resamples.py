@@ -44,7 +44,7 @@ def checkpoint_field() -> Any:
 
 
 class ByResamples(HasParams):
-    """What criteria that fit subsets of the rows have in common."""
+    """Base class of criteria that fit subsets of the rows."""
 
     by_parts = True
 
@@ -60,7 +60,7 @@ class ByResamples(HasParams):
 
 @dataclass(frozen=True, eq=False)
 class _Work:
-    """What every subset needs; it travels to other processes."""
+    """Inputs for the fit of every subset, which travel to other processes."""
 
     design: Design | PartedDesign | Incomplete
     """The rows; with their gaps, where there are some."""

@@ -44,11 +44,12 @@ _WORSE = 2.0
 """A mixed step after which the gradient is so many times as large is taken back."""
 _STALLED = 8
 _LOWEST_BIAS = -500.0
-"""Of a level without rows: next to impossible, where minus infinity would make others so, too."""
+"""Bias of a level without rows: next to impossible. Minus infinity would rule out other levels,
+too."""
 
 
 class Goal(Protocol):
-    """What is estimated from completed rows."""
+    """Contract of an estimate from completed rows."""
 
     def kkt(self, task: Task, theta: Floats) -> float:
         """How far theta is from it."""
@@ -71,12 +72,12 @@ class AtLam:
         return None if self.edges is None else task.layout.groups_of(self.edges)
 
     def optimality(self, task: Task, theta: Floats) -> Optimality:
-        """Of all edges, or of these only."""
+        """Optimality of theta over all edges, or over `edges` only."""
         problem, at = self._problem(task)
         return problem.optimality(theta[at])
 
     def kkt(self, task: Task, theta: Floats) -> float:
-        """Its KKT number; infinite where theta is not a distribution."""
+        """KKT number of theta; infinite where theta is not a distribution."""
         problem, at = self._problem(task)
         return _kkt(problem, theta[at])
 
@@ -126,19 +127,19 @@ class Unpenalised:
         return task.layout.groups_of(edges), noisy
 
     def optimality(self, task: Task, theta: Floats) -> Optimality:
-        """Of the graph's own parameters."""
+        """Optimality of theta over the graph's own parameters."""
         problem, at = self._problem(task)
         return problem.optimality(theta[at])
 
     def kkt(self, task: Task, theta: Floats) -> float:
-        """Its KKT number, once it is known which edges need a ridge."""
+        """KKT number of theta; infinite until it is known which edges need a ridge."""
         if not self._is_known(task):
             return np.inf
         problem, at = self._problem(task)
         return _kkt(problem, theta[at])
 
     def solved(self, task: Task, theta: Floats, tol: float) -> Floats:
-        """As `unshrunken`, the first time; then with the same ridge."""
+        """Estimate by `unshrunken` the first time, and then with the ridge that this chose."""
         start, groups = Start(theta, task.null.evaluation), self.groups(task)
         if not self._is_known(task):
             fit = unshrunken(task, groups, start, tol=tol, max_iter=self.max_iter)
@@ -231,7 +232,7 @@ class Incomplete:
         return cls(gaps, recipe, reference, n_threads, None, completer)
 
     def with_recipe(self, recipe: Recipe) -> Incomplete:
-        """The same rows for another loss."""
+        """Return the rows with another recipe for their loss."""
         n_draws = self.completer.limits.n_draws
         other = Incomplete.of(self.gaps, recipe, self.reference, self.n_threads, n_draws=n_draws)
         return replace(other, rich=self.rich)
@@ -330,7 +331,7 @@ class Incomplete:
 
     @property
     def schema(self) -> Schema:
-        """Of the table."""
+        """Schema of the table."""
         return self.gaps.schema
 
     @property

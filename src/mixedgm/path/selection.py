@@ -41,7 +41,7 @@ class WholeGrid:
     criterion: Criterion
 
     def choose(self, evidence: Evidence) -> Choice:
-        """As the criterion chooses from these values."""
+        """Choose by the criterion, from these values of lam only."""
         return replace(self.criterion.choose(evidence), down_to=None)
 
     def __getattr__(self, name: str) -> Any:

@@ -115,7 +115,7 @@ class StARS(ByResamples):
 
 
 def _next_part(evidence: Evidence, counts: Counts, within: bool) -> float | None:
-    """As far as a part goes, if the last lam is within the limit and smaller ones may be."""
+    """Value of `down_to`: 0.0, a whole part more, if smaller lams may be allowed; else None."""
     return 0.0 if within and not evidence.saturated and not counts.interrupted else None
 
 

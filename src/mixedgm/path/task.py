@@ -57,18 +57,20 @@ _NEAR_AT_LEAST, _NEAR_PER_NODE = 1000, 4
 
 @dataclass(frozen=True, eq=False)
 class Reference:
-    """What a resample keeps of the table it was drawn from."""
+    """Values of a whole table that its resamples keep."""
 
     mean: Floats
     variance: Floats
-    """Of the continuous columns: the node term of a column that is constant in the resample."""
+    """Variances of the continuous columns: the node term of a column that is constant in the
+    resample."""
     observed: NDArray[np.bool_]
     """(declared levels,) those that have rows."""
     spiked: Floats
     """(hurdle columns, 3) means of what multiplies their own terms: the node terms of one that has
     no zeros, or does not vary beside them, in the resample."""
     layout: Layout | None = None
-    """Of the whole table.  Resamples with the same edges share it, and what it has computed."""
+    """Layout of the whole table.  Resamples with the same edges share it, and what it has
+    computed."""
 
     @classmethod
     def of(cls, design: Design | PartedDesign) -> Reference:
@@ -96,11 +98,11 @@ class Task:
     smooth: Smooth
     """In standardised units, over observed levels."""
     penalty: GroupLasso
-    """As seen by standardised parameters."""
+    """Penalty on standardised parameters."""
     yardstick: Floats
     """(n_groups,) calibrated weight of every edge, standardised."""
     node_scales: Floats
-    """Of every column of numbers, then of every other node, in the data's own units."""
+    """Scales of all columns of numbers, then of all other nodes, in the data's own units."""
     total_weight: float
     """Number of observations, n."""
     degenerate: tuple[str, ...] = ()
@@ -113,7 +115,7 @@ class Task:
     scoring_smooth: Smooth | None = None
     moderators: Moderators | None = None
     moments: Moments | ColumnMoments | None = None
-    """Of the standardised rows; of a wide table, those of single columns."""
+    """Moments of the standardised rows; for a wide table, those of single columns only."""
     too_large: Ints = field(default_factory=lambda: np.zeros((0, 2), dtype=np.int64))
     """Pairs of nodes that were left out: they alone have too many parameters for the rows."""
     incomplete: Incomplete | None = None
@@ -277,7 +279,7 @@ class Task:
         return self.smooth.rows.second_moments(first, second)
 
     def outside(self, theta: Floats, floor: float, most: int | None = None) -> Outside:
-        """Of pairs that are permitted and no candidates, those with an entry of `floor` or more."""
+        """Permitted pairs that are no candidates and have an entry of `floor` or more."""
         assert isinstance(self.smooth, Pseudolikelihood)
         most = max(_NEAR_AT_LEAST, _NEAR_PER_NODE * self.layout.n_nodes) if most is None else most
         return self.smooth.outside(theta, Question(self._weights_outside, floor, most))
@@ -443,7 +445,7 @@ def _adapted(task: Task) -> GroupLasso:
 
 
 def _adapted_beyond(task: Task, beyond: AllPairs) -> dict[str, Any]:
-    """The same for a wide table: what its task has instead."""
+    """New `beyond` and `penalty` of a wide table's task: adaptive weights for all pairs."""
     from mixedgm.path.candidates import solve_among_all
 
     layout, n = task.layout, task.total_weight
@@ -645,7 +647,7 @@ def _varying(numbers: Floats, codes: NDArray[np.integer], nodes: Nodes, unit: Fl
 def _known_terms(
     nodes: Nodes, varies: Floats, units: Units, reference: Reference | None
 ) -> dict[int, Floats | None]:
-    """Of hurdle columns that do not vary: what the means of their statistics are, if known."""
+    """Means of statistics of hurdle columns that do not vary, by number; None where not known."""
     columns = nodes.spiked_terms[1]
     known: dict[int, Floats | None] = {}
     for j in np.flatnonzero(varies[columns] == 0.0).tolist():
@@ -662,7 +664,7 @@ def _moments(
     *,
     wide: bool = False,
 ) -> Moments | ColumnMoments:
-    """Of the rows; a constant number gets variance 1, so that its own term has an optimum.
+    """Moments of the rows; a constant number gets variance 1: its own term has an optimum then.
 
     Hurdle columns that do not vary get the means of their statistics that are known.  Those of a
     wide table are of single columns.
