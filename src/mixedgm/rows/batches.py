@@ -21,7 +21,7 @@ from mixedgm.rows.spiked import assembled, covariance_of_statistics
 
 
 class BatchSums(NamedTuple):
-    """What a pass needs of a batch."""
+    """Sums over the rows of a batch that a pass needs."""
 
     normaliser: Array
     """(G,) sums of the log normaliser: of the loss, what is not linear in the coefficients."""
@@ -138,7 +138,7 @@ class ScoredBatch(BatchKind):
     def curvature(
         self, xp: Array, m: Array, own: Array, weight: Array | None, z: Array
     ) -> tuple[Array, ...]:
-        """Of own terms (G, T, T), of these with columns (G, T, K), and of columns (G, K, K).
+        """Sums for own terms (G, T, T), these with columns (G, T, K), and columns (G, K, K).
 
         Deviations are taken from the means of every row, so that nothing cancels.
         """
@@ -207,7 +207,7 @@ class SpikedBatch(BatchKind):
     def curvature(
         self, xp: Array, m: Array, own: Array, weight: Array | None, z: Array
     ) -> tuple[Array, ...]:
-        """Of b and x with each other (G, 3, 1 + K, 1 + K), and of -x^2 / 2 (G, 3, 1 + K)."""
+        """Sums for pairs of b and x (G, 3, 1 + K, 1 + K), and with -x^2 / 2 (G, 3, 1 + K)."""
         terms = (own[:, :1], own[:, 1:2], own[:, 2:])
         parts = covariance_of_statistics(terms, self.constants[0] * m[:, 0, :], m[:, 1, :], xp)
         parts = tuple(weighed(part, weight) for part in parts)
@@ -389,7 +389,7 @@ class _Draft:
     def of(
         cls, nodes: Nodes, incidence: Incidence, targets: Ints, n_columns: Ints, arrays: Arrays
     ) -> _Draft:
-        """Of nodes that are alike, with these numbers of columns."""
+        """Draft the batch of nodes that are alike, with these numbers of columns."""
         width, d, k = int(nodes.width[targets[0]]), nodes.n_columns, int(padded(n_columns).max())
         first, place = incidence.node_entries[targets], np.arange(k)
         there = place < n_columns[:, None]

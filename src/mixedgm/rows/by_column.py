@@ -26,7 +26,7 @@ _SMALLEST_TILE = 64
 _PART = 64
 """Columns of E that a thread looks at."""
 _TILES = 48
-"""So many that sixteen cores have about the same number each."""
+"""Fewest tiles to aim at: sixteen cores then have about the same number each."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,9 +112,9 @@ class RowsByColumn:
         return out
 
     def expected_products(self, expected: Floats, total: float, n_threads: int) -> Floats:
-        """The same of what is expected, E.
+        """(discrete design columns, d) sums of E z' over the rows, divided by `total`.
 
-        Where that is the same in all rows, as of nodes without edges, nothing is multiplied.
+        Where E is the same in all rows, as for nodes without edges, nothing is multiplied.
         """
         start, kept = self.kept.targets
         out = np.empty((int(start[-1]), self.nodes.n_columns))

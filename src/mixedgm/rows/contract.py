@@ -1,4 +1,4 @@
-"""What a store of rows offers: moments, softmax passes, softmax curvature, pairs near their bound.
+"""Contract of a store of rows: moments, softmax passes, softmax curvature, pairs near their bound.
 
 A store knows nothing of theta, symmetry, roles or penalties: it is given coefficients of linear
 predictors and returns sums over its rows.  Everything is a weighted mean over rows.
@@ -22,12 +22,12 @@ from mixedgm.model.pair_weights import PairWeights
 
 Gradient = Literal["none", "support", "all"]
 Shape = tuple[Ints, Ints, Floats, int, int, Ints, NDArray[np.bool_], NDArray[np.bool_], Ints]
-"""What kernels know of discrete columns: see `kernels`."""
+"""Description of discrete columns for kernels: see `kernels`."""
 
 
 @dataclass(frozen=True, eq=False)
 class ColumnMoments:
-    """What moments say of single columns: nothing of size d x d."""
+    """Moments of single columns: nothing of size d x d."""
 
     total_weight: float
     mean: Floats
@@ -55,7 +55,7 @@ class Moments:
 
     @property
     def columns(self) -> ColumnMoments:
-        """Those of single columns."""
+        """Moments of single columns."""
         squares = np.diagonal(self.second).copy()
         return ColumnMoments(self.total_weight, self.mean, squares, self.shares)
 
@@ -88,7 +88,8 @@ class Conditionals:
     """
 
     softmax: Coefficients
-    """Of discrete nodes; its incidence and values have the coefficients of Gaussian nodes, too."""
+    """Predictors of discrete nodes; incidence and values include the coefficients of Gaussian
+    nodes."""
     linear: Floats
     """(n_gaussian,) linear terms."""
     precision: Floats
@@ -114,7 +115,7 @@ class Question:
 
 @dataclass(frozen=True, eq=False)
 class Outside:
-    """Of all pairs asked about, those with a large gradient.
+    """Pairs with a large gradient, among all pairs asked about.
 
     The gradient of a pair is the (width_u, width_v) matrix mean(z_u r_v') + mean(r_u z_v'), with z
     and r as in `Conditionals`; of ordered pairs mean(z_u r_v').  The entry of a pair is the
@@ -124,17 +125,17 @@ class Outside:
     largest: float
     """Largest entry of all pairs asked about; 0 if there are none, NaN if any gradient is NaN."""
     count: int
-    """How many have an entry of at least `floor`."""
+    """Number of pairs with an entry of at least `floor`."""
     pairs: Ints
-    """(k, 2) those, or `most` of them: by falling entry, equal ones in the order of the pairs.
-    u < v, unless pairs are ordered."""
+    """(k, 2) these pairs, or `most` of them: by falling entry, equal ones in the order of the
+    pairs. u < v, unless pairs are ordered."""
     entries: Floats
     """(k,) their entries."""
 
 
 @dataclass(frozen=True, eq=False)
 class SoftmaxSums:
-    """What one pass returns."""
+    """Means over rows from one softmax pass."""
 
     loss: Floats
     """(q,) mean negative log probability of the observed level, per discrete node."""
@@ -181,16 +182,16 @@ class SoftmaxCurvature(Sequence[Floats]):
     """
 
     sums: Floats
-    """Of w (diag(p) - p p') x (z z'), node after node: (K, K, L (L - 1) / 2) with the intercept and
-    the node's columns as z, and of the levels the lower triangle over 1 to L - 1 (rows of
-    diag(p) - p p' sum to zero).  Only columns a <= b count."""
+    """Sums of w (diag(p) - p p') x (z z'), node after node: (K, K, L (L - 1) / 2) with the
+    intercept and the node's columns as z, and of the levels the lower triangle over 1 to L - 1
+    (rows of diag(p) - p p' sum to zero).  Only columns a <= b count."""
     start: Ints
     """Where every node begins in `sums`."""
     n_levels: Ints
     n_columns: Ints
     """The K of every node."""
     scale: float
-    """What turns sums into means."""
+    """Factor that turns sums into means."""
 
     def __len__(self) -> int:
         return len(self.n_levels)
@@ -213,7 +214,7 @@ class SoftmaxCurvature(Sequence[Floats]):
 
 
 class Counted(Protocol):
-    """What has rows behind it, and counts the passes over them."""
+    """Contract of a value with rows behind it, which counts the passes over them."""
 
     @property
     def n_rows(self) -> int:
@@ -249,7 +250,7 @@ class Rows(Counted, Protocol):
         """
 
     def scored_curvature(self, coef: Coefficients, nodes: Ints, stride: int) -> NodeMatrices:
-        """The same for discrete nodes that are scored: their own terms, then their entries."""
+        """Second derivative of the mean loss of each scored node: own terms, then entries."""
 
     def column_moments(self) -> ColumnMoments:
         """Weighted means of the design columns and of their squares, shares of values.
@@ -265,7 +266,7 @@ class Rows(Counted, Protocol):
         """
 
     def outside(self, conditionals: Conditionals, question: Question) -> Outside:
-        """Of all pairs of nodes that are asked about, those whose gradient is near its bound.
+        """Pairs of nodes, among those asked about, whose gradient is near its bound.
 
         It counts as one pass.  No array over all pairs of nodes or of columns is made for it where
         the caller is (the matrix of second moments may exist): pairs are taken in blocks, and of

@@ -107,7 +107,7 @@ class _Sizes:
         return np.asarray((by_blas < by_level) & (self.n_packed > 0))
 
     def work(self, nodes: slice) -> tuple[Any, ...]:
-        """What one thread needs for these nodes."""
+        """Arrays that one thread needs for these nodes."""
         n, width, n_packed = (
             int(each[nodes].max()) for each in (self.n_predictors, self.width, self.n_packed)
         )
@@ -204,7 +204,7 @@ def _pack(weights, rows, n_rows, width, turned, by_level):  # type: ignore[no-un
 
 @inner
 def _turn(n_rows, n_packed, by_level, by_row):  # type: ignore[no-untyped-def]
-    """What `_pack` made, row by row."""
+    """Transpose what `_pack` made, so that the packed levels of a row follow each other."""
     for i in range(n_rows):
         to = np.uint64(i * n_packed)
         for k in range(n_packed):
@@ -245,7 +245,7 @@ def _multiply(n_rows, n_numbers, numbers, n_packed, values, by_row, outer):  # t
 
 @inner(fastmath=_LOOSE)
 def _add_levels(n_rows, n, facts, codes, values, products, gram, with_number, out):  # type: ignore[no-untyped-def]
-    """The same for pairs of which one or both have levels.
+    """Add the sum over the block of z_a z_b packed, for pairs with levels on one or both sides.
 
     products = (by_row, outer, numbers in a row of outer).  Pairs of a level and a number are added
     in with_number, which has a row for every level: what belongs to a level is looked up once for
@@ -361,11 +361,12 @@ def _probabilities(n_rows, width, turned, top, norm):  # type: ignore[no-untyped
 
 @inner
 def _predictors(node, incidence, n_numeric, facts, values):  # type: ignore[no-untyped-def]
-    """Of every predictor of a node: levels (0 for a number), first column, whether it is a product.
+    """Facts of every predictor of a node; the number of those that are numbers is returned.
 
-    And which of them are numbers, whose number is returned; the intercept that all levels add up
-    to; the first column where the first levels are left out.  node is as in `_load`.  An indicator
-    has the value 1, unless a feature gives it another one.
+    Facts are levels (0 for a number), first column, whether it is a product, which predictors are
+    numbers, the intercept that all levels add up to, and the first column where the first levels
+    are left out.  node is as in `_load`.  An indicator has the value 1, unless a feature gives it
+    another one.
     """
     target_ptr, predictor, entry_ptr, feature = incidence
     first, last, width, n_own, base = node
@@ -473,13 +474,13 @@ def _kept(n_levels):  # type: ignore[no-untyped-def]
 
 @inner
 def _columns_of(n, facts):  # type: ignore[no-untyped-def]
-    """Those of all n predictors."""
+    """Number of columns of all n predictors, without first levels."""
     return facts[5][n - 1] + _kept(facts[0][n - 1])
 
 
 @inner(allocates=True, fastmath=_LOOSE)
 def _add_products(n_rows, n, facts, codes, values, by_level, n_packed, work):  # type: ignore[no-untyped-def]
-    """The same sums for all pairs of columns at once, by BLAS, without every first level.
+    """Add the sums for all pairs of columns at once, by BLAS, without every first level.
 
     work = (columns by rows, some of them times packed levels by rows, a product, the sums: columns
     by columns times packed levels).  Of the sums, those of a column with later ones count.

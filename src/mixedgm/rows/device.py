@@ -172,7 +172,7 @@ class DeviceRows:
 
     @cached_property
     def _indicators(self) -> tuple[Ints, Ints]:
-        """Of every indicator: which of the nodes that have some is its own, and the level."""
+        """Node, counted among those with indicators, and level of every indicator."""
         nodes = self.nodes
         column = np.arange(nodes.n_numeric, nodes.n_columns)
         node = nodes.column_node[column]
@@ -390,7 +390,7 @@ class DeviceRows:
     def _collected(
         self, plan: PassPlan, coef: Coefficients, total: list[Array], gradient: Gradient
     ) -> SoftmaxSums:
-        """What a pass has added up, as means on the host."""
+        """Means on the host, from the sums of a pass."""
         nodes, incidence, xp = self.nodes, coef.incidence, self.arrays.xp
         loss = np.zeros(len(nodes.n_levels))
         mean_terms, support = np.zeros(int(nodes.term_start[-1])), np.zeros(len(coef.values))
@@ -452,7 +452,7 @@ class DeviceRows:
 
     @cached_property
     def _observed_shares(self) -> Floats:
-        """Of the rows; what a fit knows besides of hurdle columns has no say here."""
+        """Shares of values in the rows, whatever else a fit knows of hurdle columns."""
         return self._column_moments.shares.copy()
 
     def _observed(self, incidence: Incidence) -> Floats:
@@ -497,7 +497,7 @@ class DeviceRows:
         return SoftmaxCurvature(sums, start, width, n_columns, 1.0 / self._strided_weight(stride))
 
     def scored_curvature(self, coef: Coefficients, nodes: Ints, stride: int) -> NodeMatrices:
-        """The same of scored nodes and of those with a spike."""
+        """Second derivatives of scored nodes and of those with a spike."""
         clock = time.perf_counter()
         self.curvature_passes += len(nodes) / self.memory.codes.shape[1] / stride
         matrices: dict[int, Floats] = {}
@@ -544,7 +544,7 @@ class DeviceRows:
     # -- all pairs ---------------------------------------------------------------------------------
 
     def outside(self, conditionals: Conditionals, question: Question) -> Outside:
-        """Of all pairs asked about, those whose gradient is near its bound.
+        """Pairs, among those asked about, whose gradient is near its bound.
 
         The matrix of all pairs is made tile by tile, and never leaves the device.
         """

@@ -84,7 +84,8 @@ class MemoryRows:
     """Nanoseconds per row that BLAS takes for a pair of columns; by it curvature is summed one way
     or the other."""
     known_moments: Moments | None = None
-    """Of the table that these rows are a part of, where they take the place of their own."""
+    """Moments of the table that these rows are a part of, where they take the place of their
+    own."""
     most_moments: int = 2**30
     """Bytes that second moments of all columns may take.  Where they would take more, those that
     are asked for are computed from the rows."""
@@ -117,7 +118,7 @@ class MemoryRows:
 
     @cached_property
     def _shape(self) -> Shape:
-        """What kernels know of discrete columns: see `kernels`."""
+        """Description of discrete columns for kernels: see `kernels`."""
         nodes = self.nodes
         start = nodes.column_start[nodes.n_gaussian :]
         columns = start - start[0]
@@ -294,7 +295,7 @@ class MemoryRows:
     def _sums_by_column(
         self, turned: RowsByColumn, weights: Floats | None
     ) -> tuple[Floats, Floats]:
-        """The same from the rows turned with these weights."""
+        """Sums of w z and of w z z', from the rows turned with these weights."""
         p, discrete = self.nodes.n_gaussian, turned.design[self.nodes.n_gaussian :]
         numbers = self.numbers[:, :p]
         weighted = numbers
@@ -423,7 +424,7 @@ class MemoryRows:
         return sums
 
     def outside(self, conditionals: Conditionals, question: Question) -> Outside:
-        """Of all pairs that are asked about, those whose gradient is near its bound."""
+        """Pairs, among those asked about, whose gradient is near its bound."""
         coef, expected = conditionals.softmax, np.zeros((0, self._n_columns))
         if len(coef.nodes):
             sums = self.softmax(coef, "all")
@@ -625,7 +626,7 @@ class MemoryRows:
         return curvature
 
     def scored_curvature(self, coef: Coefficients, nodes: Ints, stride: int) -> NodeMatrices:
-        """The same of scored nodes."""
+        """Second derivatives of the mean loss of scored nodes, every stride-th row."""
         clock = time.perf_counter()
         self.curvature_passes += len(nodes) / self.codes.shape[1] / stride
         spiked, nodes = np.split(nodes, [np.searchsorted(nodes, self.nodes.n_spiked)])

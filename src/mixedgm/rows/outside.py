@@ -63,7 +63,7 @@ class Nearest:
             self._hold(u + first, v + second, entries[u, v])
 
     def merge(self, other: Nearest) -> None:
-        """What another has seen."""
+        """Add the pairs that another has collected."""
         self._largest = float(np.maximum(self._largest, other._largest))
         self._count += other._count
         for held in other._held:
@@ -188,7 +188,7 @@ class SlopesByMoments:
 
     @cached_property
     def _predicted(self) -> NDArray[np.bool_]:
-        """Of every design column, whether its node is."""
+        """(d,) whether the node of each design column is predicted."""
         width = self.conditionals.softmax.incidence.nodes.width
         return np.repeat(self.conditionals.predicted, width)
 

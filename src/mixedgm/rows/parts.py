@@ -81,17 +81,18 @@ class Standardising:
     """
 
     declared: Nodes
-    """As the table has them."""
+    """Nodes as the table has them."""
     nodes: Nodes
-    """Standardised, and without values that have no rows."""
+    """Nodes in standardised units, without values that have no rows."""
     centre: Floats
     scale: Floats
-    """Of all design columns that are numbers."""
+    """Centres and scales of all design columns that are numbers."""
     constant: NDArray[np.bool_]
-    """Which of these do not vary; what rounding leaves of such a column is taken for zero."""
+    """Which of these columns do not vary; what rounding leaves of such a column is taken for
+    zero."""
     code: tuple[NDArray[np.integer], ...]
-    """Of every value of every discrete column, its number among those with rows; empty if all have
-    some."""
+    """Number of every value of every discrete column among its values with rows; empty if all have
+    rows."""
 
     def __call__(self, part: Any, stride: int = 1, first: int = 0) -> MemoryRows:
         """Every stride-th row of a part, from the given one on."""
@@ -226,7 +227,7 @@ class PartedRows:
         return np.asarray(self._moments.second[first, second])
 
     def outside(self, conditionals: Conditionals, question: Question) -> Outside:
-        """Of all pairs that are asked about, those whose gradient is near its bound.
+        """Pairs, among those asked about, whose gradient is near its bound.
 
         Parts have sums of all pairs of columns to add, so they are made.
         """
@@ -245,7 +246,7 @@ class PartedRows:
 
     @property
     def _known_moments(self) -> Moments | None:
-        """What parts have to know of all rows: the losses of scored columns ask for it."""
+        """Moments of all rows, which parts need for the losses of scored columns; else None."""
         return self._moments if self.nodes.n_scored else None
 
     # -- curvature ---------------------------------------------------------------------------------
@@ -265,7 +266,7 @@ class PartedRows:
         return curvature
 
     def scored_curvature(self, coef: Coefficients, nodes: Ints, stride: int) -> NodeMatrices:
-        """The same of scored nodes."""
+        """Second derivatives of the mean loss of scored nodes, every stride-th row."""
         clock = time.perf_counter()
         self.curvature_passes += len(nodes) / len(self.nodes.n_levels) / stride
         sample = self.sample(stride)

@@ -54,9 +54,10 @@ def predictions(
     points: Mapping[int, Callable[[Floats], NDArray[Any]]],
     n_observed: float = np.inf,
 ) -> dict[int, NDArray[Any]]:
-    """What `points` of some nodes make of their conditionals: of means, or log probabilities.
+    """Predictions of some nodes: `points` applied to their means, or to log probabilities.
 
-    Of a spiked node (n, 3): log probabilities that it is not zero, means and variances where not.
+    A point of a spiked node gets (n, 3): log probabilities that it is not zero, means and variances
+    where it is not.
     """
     parts: dict[int, list[NDArray[Any]]] = {node: [] for node in points}
     nodes = params.nodes

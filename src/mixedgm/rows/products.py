@@ -19,12 +19,12 @@ Sums = Callable[[Floats | None], tuple[Floats, Floats]]
 
 @dataclass(frozen=True, eq=False)
 class Products:
-    """What design columns are multiplied by, and what is taken from them before."""
+    """Features that design columns are multiplied by, and the centre that is subtracted before."""
 
     features: Floats
     """(n, F), C order."""
     centre: Floats
-    """(d,) of the design columns."""
+    """(d,) centre of the design columns."""
 
     @property
     def n_features(self) -> int:
@@ -75,7 +75,7 @@ class Products:
         support[at] -= self.centre[column] * expected[feature, target]
 
     def centre_all(self, all_pairs: Floats, expected: Floats) -> None:
-        """The same for all pairs: all_pairs (1 + F, target columns, d)."""
+        """Centre sums for all pairs, as `centre_support` does: (1 + F, target columns, d)."""
         all_pairs[1:] -= expected[:, :, None] * self.centre
 
     def centre_curvatures(
@@ -108,7 +108,7 @@ class Products:
         return np.asarray(half[:, n:] - share * half[:, intercept])
 
     def _centred(self, both: Floats, column: Ints) -> Floats:
-        """The same for one node, whose columns are these; only pairs a <= b are filled in both."""
+        """Centre the sums of one node over these columns; only pairs a <= b are filled."""
         n, size = 1 + self.n_features, len(both)
         lower = np.tril_indices(size, -1)
         whole = both.copy()

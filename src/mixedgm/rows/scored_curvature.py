@@ -182,7 +182,7 @@ def _of_score(probs, scores, first, n_rows, mean, moments):  # type: ignore[no-u
 
 @inner(fastmath=_LOOSE)
 def _cumulants(table, cells, offset, n_rows, own, score, predictor, mean, moments):  # type: ignore[no-untyped-def]
-    """The same from expansions."""
+    """Cumulants of the score, and the chance of its first value, from expansions."""
     flat = table.reshape(table.size)
     for i in range(n_rows):
         x, at = offset[i], np.uint64(cells[i] * ORDER)

@@ -28,7 +28,7 @@ ORDER = 12
 CELLS = 512
 """Points of a grid; those in the middle are near zero."""
 _BATCH = 32
-"""So many points are expanded at at a time."""
+"""Points of the grid that are expanded at a time."""
 _LAST_TERM = 1e-14
 _AGREEMENT = 3e-14
 """Relative errors: of the last terms, by which the spacing is chosen, and between neighbours."""
@@ -163,7 +163,7 @@ def by_powers(predictor, weights, first, n_rows, own, scores, want, work, sums):
 
 @inner(fastmath=_LOOSE)
 def power_probabilities(predictor, n_rows, own, scores, probs, work):  # type: ignore[no-untyped-def]
-    """The same, for the probabilities themselves; whether that is possible."""
+    """Probabilities for equally spaced scores, into `probs`; returns whether that is possible."""
     n_values, e, norm = own.shape[0], work[0], work[1]
     step, square = (scores[n_values - 1] - scores[0]) / (n_values - 1), 0.0
     top = own[0]

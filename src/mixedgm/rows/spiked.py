@@ -81,7 +81,7 @@ class SpikedRows:
 
 
 def covariance_of_statistics(terms: Any, of_b: Any, of_x: Any, xp: Any = np) -> tuple[Any, ...]:
-    """Of (b, x, -x^2 / 2) in every row: the lower triangle, row by row.
+    """Covariance of (b, x, -x^2 / 2) in every row: the lower triangle, row by row.
 
     Arrays are those of the library `xp`.
     """

@@ -21,12 +21,12 @@ class Tile:
     """Nodes of one width."""
 
     nodes: Ints
-    """Their numbers, rising."""
+    """Numbers of the nodes, rising."""
     width: int
     first: int
-    """Their first design column, where their columns follow each other; else -1."""
+    """First design column, where the columns of the nodes follow each other; else -1."""
     columns: Array
-    """(nodes * width,) their design columns, on the device."""
+    """(nodes * width,) design columns of the nodes, on the device."""
     numbers: Array
     """The numbers of the nodes, on the device."""
 
@@ -58,7 +58,7 @@ def tiles_of(nodes: Nodes, arrays: Arrays, most_columns: int) -> list[Tile]:
 
 
 class Wanted:
-    """What a question asks for, collected from tiles of the matrix of all pairs."""
+    """Answer to a question, collected from tiles of the matrix of all pairs."""
 
     def __init__(
         self, tiles: list[Tile], question: Question, arrays: Arrays, *, shared: bool
