@@ -167,7 +167,7 @@ class EBIC(_Information):
         return f"EBIC (gamma = {self.gamma:g})"
 
     def price(self, task: Task) -> Price:
-        """By the logarithm of the number of graphs, or of regressions, of the same size."""
+        """Price of log n per parameter; per edge, by the number of graphs of the same size."""
         n, columns = task.total_weight, task.layout.n_nodes
         edge = 2.0 * np.log(max(columns - 1, 1)) if self.per_node else 4.0 * np.log(columns)
         return Price(float(np.log(n)), float(self.gamma * edge))
@@ -187,7 +187,7 @@ class BIC(_Information):
     per_node: bool = False
 
     def price(self, task: Task) -> Price:
-        """By the logarithm of the number of rows."""
+        """Price of log n per parameter."""
         return Price(float(np.log(task.total_weight)))
 
 

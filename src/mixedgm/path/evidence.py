@@ -57,7 +57,7 @@ class Choice:
     refit: Floats | None = None
     """Theta of the chosen graph without shrinkage, roughly, if it is known."""
     variances: Floats | None = None
-    """(n_groups,) of the coefficients of each chosen edge, by which it is shrunken."""
+    """(n_groups,) variances of the coefficients of each chosen edge, by which it is shrunken."""
     params: Params | None = None
     """The refit in the data's own units, where rows have gaps."""
     memory: Any = None
@@ -73,13 +73,13 @@ class Evidence:
     design: Design | PartedDesign
     """The rows."""
     recipe: Recipe
-    """How to fit some of them."""
+    """Recipe for fits of some of the rows."""
     task: Task
     """The problem on all rows."""
     path: Path
     """Solutions of the task so far."""
     seed: np.random.SeedSequence
-    """For everything that is drawn."""
+    """Seed of everything that is drawn."""
     table: Reference | None = None
     """Values of the table that the rows are a resample of; None when they are a whole table."""
     runtime: Runtime = field(default_factory=Runtime)

@@ -52,7 +52,7 @@ class Goal(Protocol):
     """Contract of an estimate from completed rows."""
 
     def kkt(self, task: Task, theta: Floats) -> float:
-        """How far theta is from it."""
+        """How far theta is from the estimate."""
 
     def solved(self, task: Task, theta: Floats, tol: float) -> Floats:
         """The estimate, starting from theta."""
@@ -82,7 +82,7 @@ class AtLam:
         return _kkt(problem, theta[at])
 
     def solved(self, task: Task, theta: Floats, tol: float) -> Floats:
-        """By the solver of the fit."""
+        """Estimate by the solver of the fit."""
         problem, at = self._problem(task)
         start = Start(theta[at], problem.smooth.evaluate(theta[at]))
         if start.evaluation.grad is None:  # no distribution

@@ -94,7 +94,7 @@ class Task:
     observed: NDArray[np.bool_]
     """(declared levels,) those that have rows."""
     schema: Schema
-    """Columns and declared levels."""
+    """Smooth loss in standardised units, over observed levels."""
     smooth: Smooth
     """In standardised units, over observed levels."""
     penalty: GroupLasso
