@@ -17,7 +17,7 @@ from mixedgm.solve.proximal_newton import NewtonState, ProximalNewton
 from mixedgm.solve.spectral_gradient import SpectralGradient
 
 _CUBES_OF_A_STEP = 3e6
-"""What a step takes whatever the rows."""
+"""Cost of a step that does not depend on the rows, as cubes of block sizes."""
 
 
 @dataclass(frozen=True)

@@ -206,7 +206,7 @@ class Contrasts:
             _project_nodes(*parts, table, bases, start, out)
 
     def _project_whole(self, node: int, matrix: Floats, start: Ints, out: Floats) -> None:
-        """The same for a node of several columns, whose matrix is over own terms and entries."""
+        """Write the curvature of a node of several columns, given over own terms and entries."""
         runs, n = self.runs, int(self.layout.width[node])
         turns: list[Floats] = []
         for run in range(int(runs.ptr[node]), int(runs.ptr[node + 1])):
@@ -252,7 +252,7 @@ def _own_contrasts(sums: SoftmaxCurvature) -> Floats:
 
 
 def _turn_triangles(packed: Floats, n_levels: int, out: Floats) -> None:
-    """What `_triangle` does, which would be as large as the fourth power of the levels."""
+    """Turn triangles as `_triangle` does, which would grow as the fourth power of the levels."""
     basis = level_basis(n_levels)
     v = basis[1:] - basis[0]
     k, other = np.tril_indices(n_levels - 1)

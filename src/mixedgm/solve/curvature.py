@@ -63,7 +63,7 @@ class Blocks:
 
     @property
     def decomposition(self) -> tuple[Floats, Floats] | None:
-        """Those eigenvectors and eigenvalues, if somebody has asked for them."""
+        """Eigenvectors and eigenvalues of the diagonal blocks, if known already; else None."""
         asked: tuple[Ints, Floats, Floats] | None = vars(self).get("eigen")
         return self.known if asked is None else asked[1:]
 
@@ -130,7 +130,7 @@ class KnownCurvature:
     blocks: Blocks
 
     def corrected(self, move: Floats, gradients: Floats, slopes: Floats) -> KnownCurvature:
-        """What a step teaches: `move` and what it changed, all in theta's own coordinates.
+        """Correct by a step: `move` and the changes with it, all in theta's own coordinates.
 
         Every node has seen its own slopes change, and its matrix is made to explain that.  Blocks
         on the diagonal keep their eigendecompositions, by which descent takes its steps: those

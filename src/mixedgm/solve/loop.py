@@ -36,7 +36,7 @@ class Certificate:
         return cls(objective, kkt, status.good, status.value, *errors)
 
     def but(self, status: Status) -> Certificate:
-        """The same numbers with another status."""
+        """Return the numbers with another status."""
         return replace(self, converged=status.good, message=status.value)
 
     @property
@@ -62,7 +62,7 @@ class Certificate:
 
 @dataclass(frozen=True)
 class Cost:
-    """What a solve took: steps, passes over the rows, seconds."""
+    """Cost of a solve: steps, passes over the rows, seconds."""
 
     n_iter: int = 0
     passes: float = 0.0
@@ -79,13 +79,13 @@ class Cost:
         return cls(0, *passes, time.perf_counter(), *smooth.part_seconds)
 
     def since(self, before: Cost, n_iter: int = 0) -> Cost:
-        """What was added to the counters after `before`, in so many steps."""
+        """Cost of so many steps: the rise of the counters after `before`."""
         counters = zip(vars(self).values(), vars(before).values(), strict=True)
         return Cost(n_iter, *[now - then for now, then in counters][1:])
 
     @classmethod
     def total(cls, costs: Iterable[Cost]) -> Cost:
-        """Of several solves."""
+        """Total cost of several solves."""
         return cls(*map(sum, zip(*(vars(cost).values() for cost in costs), strict=True)))
 
 
@@ -188,7 +188,7 @@ class TraceRow:
 
 
 class State(Protocol):
-    """What every solver's state shows to the loop."""
+    """Contract of every solver's state, as the loop reads it."""
 
     @property
     def theta(self) -> Floats:
@@ -208,11 +208,11 @@ class State(Protocol):
 
     @property
     def memory(self) -> Any:
-        """What a later run on the same layout may use; None if nothing."""
+        """Memory that a later run on the same layout may use; None if there is none."""
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the user should know, e.g. that a line search fell back."""
+        """Notes for the user, e.g. that a line search fell back."""
 
 
 class Solver(Protocol):

@@ -111,7 +111,7 @@ def matched(params: Params, margins: Margins, *, limit: int = LIMIT) -> NodeTerm
 
 @dataclass(frozen=True, eq=False)
 class _Table:
-    """What the table has of the node statistics, in standardised units."""
+    """Means and variances of the node statistics in the table, in standardised units."""
 
     nodes: Nodes
     share: Floats
@@ -129,7 +129,7 @@ class _Table:
 
     @cached_property
     def variance(self) -> Floats:
-        """Variances of the same."""
+        """Variances of the statistics in `mean`."""
         nodes, p, share = self.nodes, self.nodes.n_gaussian, self.share
         if not nodes.n_scored:
             return np.concatenate([np.ones(p), share * (1.0 - share)])
@@ -185,7 +185,7 @@ class _Point:
     noise: Floats | float = 0.0
     """Standard errors of `off`."""
     entries: int = 0
-    """Of the tables of exact expectations."""
+    """Number of entries in the tables of exact expectations."""
 
     @cached_property
     def off(self) -> Floats:
@@ -247,7 +247,7 @@ class _Point:
         return out
 
     def _squares(self) -> tuple[Floats, Floats]:
-        """What x and the indicators say about -x^2 / 2, and the covariance of what they do not."""
+        """Slopes of -x^2 / 2 on x and the indicators, and the covariance of what is left."""
         p, layout = self.params.n_gaussian, self.table.layout
         whole = Covariance.of(layout, self.states, self.given_y, self.moments).dense()
         linear = np.r_[layout.linear, layout.biases]

@@ -169,7 +169,7 @@ class Verdict:
     """How far the optimality conditions are from holding, and how far that may be chance."""
 
     distance: Floats
-    """Of every edge, then of every node term, on the calibrated scale."""
+    """Violations of every edge, then of every node term, on the calibrated scale."""
     error: Floats
 
     @property
@@ -179,7 +179,7 @@ class Verdict:
 
     @property
     def kkt_error(self) -> float:
-        """Its standard error."""
+        """Standard error of the largest violation."""
         return float(self.error[self.distance.argmax()]) if len(self.error) else 0.0
 
     @property
@@ -236,7 +236,7 @@ def _status(verdict: Verdict, tol: float, good: bool, sweeps: int, steps: int) -
 
 @dataclass(frozen=True, eq=False)
 class _Kept:
-    """What the next lam starts from."""
+    """Point that the next lam starts from, and its sweeps."""
 
     at: Point
     sweeps: int

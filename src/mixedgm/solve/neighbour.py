@@ -29,14 +29,14 @@ _MOST_STEPS = 5
 
 @dataclass(frozen=True, eq=False)
 class Neighbour:
-    """What is known from a solved problem."""
+    """A solved problem, from which problems that differ little from it are started."""
 
     layout: Layout
-    """Of that problem."""
+    """Layout of the solved problem."""
     working: Ints
-    """Its active groups, and those that are closest to becoming active."""
+    """Active groups of the solved problem, and those that are closest to becoming active."""
     memory: Memory | None
-    """Its curvature on these groups, where the solver uses one."""
+    """Curvature of the solved problem on these groups, where the solver uses one."""
 
     def start(self, theta: Floats, evaluation: Evaluation, layout: Layout) -> Start:
         """A start for a problem on `layout`; on another layout than its own, a plain one."""
@@ -214,9 +214,9 @@ class Secant:
     """
 
     layout: Layout
-    """Of the neighbour."""
+    """Layout of the neighbour."""
     inverse: Floats
-    """Of its curvature, in contrasts."""
+    """Inverse of the neighbour's curvature, in contrasts."""
     solver: Solver
     """For problems with a penalty or another layout, and where steps lead nowhere."""
 

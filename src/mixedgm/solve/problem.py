@@ -62,7 +62,7 @@ class Conditions:
         return float(np.maximum(edge_distance.max(initial=0.0), nodes))
 
     def on(self, layout: Layout, groups: Ints) -> Conditions:
-        """The same for some groups of a layout that has all of them (of theta or of contrasts)."""
+        """Conditions of some groups of a layout (of theta or of contrasts) that has all of them."""
         return Conditions(self.penalty.restrict(groups, layout), self.lam, self.yardstick[groups])
 
 
@@ -74,7 +74,7 @@ class Problem:
     penalty: GroupLasso
     lam: float
     yardstick: Floats
-    """As in `Conditions`."""
+    """Divisors of the violations of edges, as in `Conditions`."""
     whole: Problem | None = None
     """The problem that this one is a restriction of, to `groups` at the theta positions `index`."""
     index: Ints | None = None
@@ -123,7 +123,7 @@ class Problem:
 
     @cached_property
     def conditions(self) -> Conditions:
-        """What optimality asks of a gradient."""
+        """Conditions that a gradient fulfils at the optimum."""
         return Conditions(self.penalty, self.lam, self.yardstick)
 
     def measure(self, theta: Floats, grad: Floats) -> float:

@@ -179,7 +179,7 @@ class ProximalNewton(HasParams):
     def _kept(
         self, problem: Problem, before: NewtonState, after: NewtonState, curvature: KnownCurvature
     ) -> KnownCurvature | None:
-        """What of the curvature serves the next step: corrected by what this one saw, if it may be.
+        """Curvature for the next step, or None: corrected by this step, if it may be.
 
         Else it serves if three more steps like this one are enough, about as expensive as fresh
         curvature and a step; a row costs about eight times as much in curvature as in a pass.  One
@@ -318,7 +318,7 @@ def _positions(problem: Problem) -> Ints:
 
 @dataclass(frozen=True, eq=False)
 class Remembered:
-    """What a run leaves to the next one, for a smaller lam.
+    """Memory of a run for the next one, at a smaller lam.
 
     The first model of a run does not know how curvature will change on the way, and misses the
     solution by an amount that hardly changes from one lam to the next.
@@ -332,32 +332,33 @@ class Remembered:
     curvature: KnownCurvature | None = None
     """Where the run ended; serves the same working set only."""
     strides: tuple[float, float] = (np.inf, np.inf)
-    """Of every how many rows curvature was taken at the end of the run before, and of this one."""
+    """Strides at the end of the run before, and of this one: curvature was taken from every so many
+    rows."""
 
     @property
     def enough(self) -> float:
-        """Of every how many rows one is enough: what the last two runs have both come to."""
+        """Stride for curvature that is enough: both of the last two runs have come to it."""
         return max(self.strides)
 
     @property
     def elsewhere(self) -> Remembered:
-        """What serves another working set."""
+        """Memory that serves another working set: all but the curvature."""
         return replace(self, curvature=None)
 
     def at(self, lam: float) -> Remembered:
-        """What a run for `lam` has to remember when it begins."""
+        """Memory with which a run for `lam` begins."""
         if lam == self.lam:
             return self.elsewhere
         return Remembered(lam, self.lam, strides=(self.strides[1], np.inf))
 
     def seeing(self, problem: Problem, target: Floats) -> Remembered:
-        """The same with the minimum of the first model."""
+        """Return the memory with the minimum of the first model."""
         return replace(self, expected=(_positions(problem), target))
 
     def miss(self, problem: Problem, theta: Floats) -> Floats | None:
-        """What the first model for the problem's lam will miss, which theta begins; None: unknown.
+        """Expected error of the first model for the problem's lam, begun at theta; None: unknown.
 
-        It grows with the square of the way.
+        It grows with the square of the fall in lam.
         """
         if self.expected is None or self.before is None:
             return None
@@ -390,26 +391,26 @@ class NewtonState:
     """Whether steps correct the curvature of nodes."""
     past: Remembered
     miss: Floats | None = None
-    """What the first model is expected to miss."""
+    """Error that is expected of the first model."""
     curvature: KnownCurvature | None = None
-    """What the next model may take."""
+    """Curvature that the next model may take."""
     corrected: bool = False
     """Whether the last step has corrected it."""
     damping: float = 0.0
     """Curvature that is added to the model, in units of that of independent columns."""
     gain: float = np.inf
-    """What the last step multiplied the KKT number by."""
+    """Factor by which the last step multiplied the KKT number."""
     halted: bool = False
     notes: tuple[str, ...] = ()
 
     @property
     def memory(self) -> Remembered:
-        """What the next run may use."""
+        """Memory that the next run may use."""
         strides = (self.past.strides[0], self.stride)
         return replace(self.past, curvature=self.curvature, strides=strides)
 
     def slopes(self, layout: Layout) -> Floats | None:
-        """What every conditional adds to the gradient, where that is known."""
+        """Contribution of every conditional to the gradient, where that is known."""
         known = self.evaluation.slopes
         return None if known is None else known.on(layout)
 

@@ -127,7 +127,8 @@ class IndependentScale:
     """Eigenvectors and eigenvalues of the covariance of every node's design columns; 1 for a number
     and for a score, which are standardised, as are both columns of a spiked node."""
     own: list[tuple[Floats, Floats]]
-    """The same of what multiplies the own terms of every discrete node."""
+    """Eigenvectors and eigenvalues of the covariance of what multiplies the own terms of every
+    discrete node."""
     moved: list[Floats | None]
     """(own terms, width) what own terms of a discrete node with numbers rise by when its predictors
     do; None for other nodes, whose own terms are those of their design columns."""

@@ -28,7 +28,7 @@ from mixedgm.printable import number_of
 from mixedgm.progress import announce, track
 
 MATCHING = "matching margins"
-"""Of the progress bar."""
+"""Name of the progress bar."""
 MOST_TERMS = 1000
 """Node terms up to which margins are matched: their covariance is that of drawn rows."""
 
@@ -164,7 +164,7 @@ def _moved(params: Params, terms: Floats, step: Floats) -> Floats:
 
 
 def _possible(params: Params, wanted: Floats, terms: Floats) -> Floats:
-    """What is wanted, or a point on the way to it from terms that have a distribution."""
+    """Return the wanted terms, or a point on the way from `terms` that has a distribution."""
     finite = np.isfinite(terms)
     for _ in range(30):
         moved = _with_terms(params, wanted)

@@ -42,7 +42,7 @@ class QuadraticModel:
     problem: Problem
     """Gives the penalty, lam and the scale of the KKT number."""
     layout: Layout
-    """Of theta, with the same groups as the problem's."""
+    """Layout of theta, with the same groups as the problem's."""
     theta: Floats
     grad: Floats
     """Where the model is taken, and the gradient there."""
@@ -182,9 +182,9 @@ class ActiveSystem:
     where: Ints
     """(n_theta,) row of every theta position in the system, or -1."""
     layout: Layout
-    """Of the active groups."""
+    """Layout of the active groups."""
     active: Ints
-    """Their numbers in the working set."""
+    """Numbers of the active groups in the working set."""
     largest: int = 600
     """Rows up to which it may be factorised."""
 
@@ -469,7 +469,7 @@ def assemble(nodes, runs, where, out):  # type: ignore[no-untyped-def]
 
 @kernel
 def _take_out(nodes, runs, where, first, places, matrices_start, out):  # type: ignore[no-untyped-def]
-    """Of every node's matrix, what belongs to the theta positions with where >= 0.
+    """Take from every node's matrix what belongs to the theta positions with where >= 0.
 
     Node v gets the square matrix at matrices_start[v] of `out`, whose rows are numbered, as by
     `where`, places[first[v] : first[v + 1]].

@@ -40,11 +40,11 @@ class Solution(Account):
     evaluation: Evaluation
     """Smooth value and full gradient at theta: the next lam starts from it."""
     trace: list[TraceRow]
-    """Of the problem itself: what stages took is counted in it, but their steps have no rows."""
+    """Steps on the problem itself; those of stages on the way have no rows, but are counted."""
     notes: tuple[str, ...] = ()
     memory: Memory | None = None
     groups: Ints | None = None
-    """Those that theta has; it is zero elsewhere.  None: not known."""
+    """Groups that theta has; it is zero elsewhere.  None: not known."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,11 +60,11 @@ class Start:
     rough: bool = False
     """Whether it solves for its lam only roughly."""
     outside: Outside | None = None
-    """Of a wide table: pairs that are not in the layout and are near their bound at theta."""
+    """Pairs of a wide table that are not in the layout and are near their bound at theta."""
     reach: float = np.inf
     """Entry down to which `outside` has all of them."""
     groups: Ints | None = None
-    """As in `Solution`."""
+    """Groups that theta has, as in `Solution`."""
 
     @classmethod
     def at(cls, solution: Solution, lam: float) -> Start:
@@ -75,7 +75,7 @@ class Start:
 
 @dataclass(frozen=True, eq=False)
 class Memory:
-    """What a solver remembers of a working set."""
+    """Memory of a solver for one working set."""
 
     groups: Ints
     content: Any
@@ -215,7 +215,7 @@ def violators(problem: Problem, optimality: Optimality, groups: Ints, tol: float
 
 
 class _Tally:
-    """What all runs of one solve took."""
+    """Cost, notes and trace of all runs of one solve."""
 
     def __init__(self, problem: Problem, max_iter: int) -> None:
         self._problem = problem
@@ -231,7 +231,7 @@ class _Tally:
         return self._max_iter - self._n_iter
 
     def spent(self) -> Cost:
-        """What it took until now."""
+        """Cost of the solve until now."""
         return Cost.until_now(self._problem.smooth).since(self._before, self._n_iter)
 
     def add(self, problem: Problem, result: Run, began: Cost) -> None:
