@@ -15,7 +15,7 @@ U = TypeVar("U")
 _LARGE = 2**18
 """Bytes of arguments from which on they are sent to every worker once, not with every task."""
 _FAN_IN = 8
-"""So many sums are added by one task."""
+"""Number of sums that one task adds."""
 _ATTEMPTS = 3
 
 
@@ -58,7 +58,7 @@ class ClusterParts(Generic[T]):
         ]
 
     def _result(self, tasks: Callable[[], Any]) -> Any:
-        """What tasks return; they are sent once more if their arguments are lost with a worker."""
+        """Results of tasks, which are sent again if their arguments are lost with a worker."""
         from distributed import KilledWorker
 
         for attempt in range(_ATTEMPTS):

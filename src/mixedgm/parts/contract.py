@@ -1,4 +1,4 @@
-"""What a list of parts offers: a function of every part, sums over parts, other parts.
+"""Contract of a list of parts: a function of every part, sums over parts, other parts.
 
 A part is any value, as a rule some rows of a table.  Functions that are mapped are a module's own,
 or `functools.partial` of one, so that other processes can import them.
@@ -16,7 +16,7 @@ Sums = tuple[Any, ...]
 
 
 class Same:
-    """What is the same for all parts, among sums: of two that are added, the first stays."""
+    """A value that is equal for all parts, among sums: of two that are added, the first stays."""
 
     def __init__(self, value: Any) -> None:
         self.value = value
@@ -94,7 +94,7 @@ class View(Generic[U]):
 
     @property
     def nearby(self) -> bool:
-        """As of the parts behind."""
+        """Whether the parts behind are in this process."""
         return self.parts.nearby
 
     def __len__(self) -> int:

@@ -18,7 +18,7 @@ T = TypeVar("T")
 U = TypeVar("U")
 
 _SHARE = 0.5
-"""Of the memory that is free when the first part comes: so much is filled with parts."""
+"""Share of the memory that is free when the first part comes: so much is filled with parts."""
 
 
 class LocalParts(Generic[T]):
