@@ -221,7 +221,7 @@ def _read(stream: BinaryIO) -> tuple[FittedModel, dict[str, Any]]:
 
 
 def _sizes(schema: Schema, document: Mapping[str, Any], n_moderators: int) -> dict[str, int]:
-    """What the letters in the shapes of arrays stand for."""
+    """Sizes that the letters in the shapes of arrays stand for."""
     nodes, path = schema.spans, document["path"]
     sizes = {
         "p": nodes.n_gaussian,

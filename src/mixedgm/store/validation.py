@@ -1,4 +1,4 @@
-"""What a model file holds -> the same, where it has the types, ranges and shapes stated here.
+"""Content of a model file -> the same, where it has the types, ranges and shapes stated here.
 
 One schema for all that is read: `DOCUMENT` for the values of ``model.json``, `ARRAYS` for the rest.
 Fields that are not stated are left to later versions, and ignored.
@@ -45,7 +45,7 @@ Check = Callable[[Any, str], Any]
 Sizes = Mapping[str, int]
 
 COST = ("passes", "curvature_passes", "seconds", "pass_seconds", "curvature_seconds")
-"""What a solve took, besides its steps."""
+"""Names of the costs of a solve, besides its steps."""
 
 WIDE = 400
 """With so many columns or more, what is zero for most pairs of them is left out of a file."""
@@ -94,7 +94,7 @@ truth = _checked("true or false", lambda given: type(given) is bool)
 
 
 def maybe(inner: Check) -> Check:
-    """What `inner` takes, or nothing."""
+    """Check that takes what `inner` takes, or None."""
     return lambda value, where: None if value is None else inner(value, where)
 
 
