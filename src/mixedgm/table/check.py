@@ -98,7 +98,7 @@ _AUTOMATIC = "auto"
 _TRANSFORMS_WANTED = f"'{_AUTOMATIC}', 'nonparanormal' or None"
 _FEW_GROUPS = 10  # values of a count that have a mean each of the numbers beside it
 KINDS_OF_FEW_VALUES: tuple[Kind, ...] = ("ordinal", "categorical", "continuous")
-"""Of all numbers with few values, by one word in `types`."""
+"""Kinds that one word in `types` may give to all numbers with few values."""
 _KINDS_WANTED = (
     "'continuous', 'hurdle', 'ordinal', 'count' or 'categorical', "
     "or mg.Ordinal(...) or mg.Count(...)"
@@ -107,7 +107,7 @@ _KINDS_WANTED = (
 
 @dataclass(frozen=True, eq=False)
 class Checked:
-    """What a check of a table shows.
+    """Result of a check of a table.
 
     Parameters
     ----------
@@ -325,7 +325,7 @@ def raise_or_warn(findings: Iterable[Finding]) -> None:
 
 @dataclass(frozen=True)
 class ColumnOptions:
-    """What the user says about columns, by name."""
+    """Options that the user gave for columns, by name."""
 
     kinds: Mapping[str, Kind]
     wishes: Mapping[str, Ordinal | Count]  # of columns of these kinds, with what else is said

@@ -600,7 +600,7 @@ def level_findings(name: str, factor: Factor, counts: NDArray[np.intp]) -> list[
 
 @dataclass(frozen=True)
 class Shape:
-    """What is not normal about the distribution of one column."""
+    """Shape of the distribution of one column, as far as it is not normal."""
 
     name: str
     skewness: float

@@ -1,4 +1,4 @@
-"""What a user says about an ordinal or a count column -> checked values that `types` takes."""
+"""Declarations of ordinal and count columns by a user -> checked values that `types` takes."""
 
 from __future__ import annotations
 

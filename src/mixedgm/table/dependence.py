@@ -35,7 +35,8 @@ _SAMPLE_ROWS = 5_000
 _SAMPLE_CELLS = 20_000_000
 FEWEST_ROWS = 20
 MOST_VALUES = 200
-"""Of a column that is compared value by value; a count may have many more."""
+"""Largest number of values of a column that is compared value by value; a count may have many
+more."""
 _UNEXPLAINED = 0.01  # share of the variance that may be left
 _EXCEPTIONS = 0.01  # share of the rows off the commonest value that may be exceptions
 _LOOSE = 0.15  # unexplained share, exceptions included, up to which columns are looked at

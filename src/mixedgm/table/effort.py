@@ -42,7 +42,10 @@ _VALUES, _WIDTH, _FREE = range(3)  # rows of `_sizes`
 
 @dataclass(frozen=True)
 class Effort:
-    """What a fit takes: within a factor of about three from ten seconds on, of seven below."""
+    """Estimated time and memory of a fit.
+
+    The estimates are right within a factor of about three from ten seconds on, and of seven below.
+    """
 
     seconds: float  # on this machine
     gigabytes: float  # of memory, beside the table
@@ -50,7 +53,7 @@ class Effort:
 
     @property
     def finding(self) -> Finding | None:
-        """What `check` and `fit` say about a long fit; None about others."""
+        """Finding of `check` and `fit` about a long fit; None about others."""
         if self.seconds < LONG:
             return None
         memory = f" and {self.gigabytes:.0f} GB of memory" if self.gigabytes >= 2.0 else ""
@@ -99,7 +102,7 @@ def effort(
 
 
 def _sizes(columns: Sequence[Column]) -> Floats:
-    """Of every column its values, design columns and directions: rows of _VALUES, _WIDTH, _FREE."""
+    """Values, design columns and directions of every column: rows of _VALUES, _WIDTH, _FREE."""
     kinds = [(column.node_kind, column.n_values) for column in columns]
     sizes = [(n, kind.width(n), max(1, kind.freedom(n))) for kind, n in kinds]
     return np.array(sizes, dtype=float).reshape(len(sizes), 3).T

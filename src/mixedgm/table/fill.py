@@ -104,7 +104,7 @@ class _FilledCells:
         return self.numbers[self.gap]
 
     def rounded_to(self, dtype: object) -> _FilledCells:
-        """The same with numbers rounded to what an integer type can hold."""
+        """Return the cells with numbers rounded to what an integer type can hold."""
         return replace(self, column=replace(self.column, dtype=str(dtype)), rounded=True)
 
 

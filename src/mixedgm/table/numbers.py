@@ -15,7 +15,7 @@ Floats = NDArray[np.float64]
 SAMPLE = 10_000
 """Rows that are sorted to find a common value."""
 FEW = 20
-"""So few distinct values of a sample are counted in all rows."""
+"""Number of distinct values in a sample up to which they are counted in all rows."""
 
 
 def as_doubles(values: Any) -> Floats:
@@ -66,11 +66,11 @@ class Numbers(Protocol):
 
     @property
     def mean(self) -> float:
-        """Their mean."""
+        """Mean of the numbers."""
 
     @property
     def deviation(self) -> float:
-        """Their standard deviation, with n below the fraction line."""
+        """Standard deviation of the numbers, with n below the fraction line."""
 
     @property
     def shape(self) -> tuple[float, float]:
@@ -78,7 +78,7 @@ class Numbers(Protocol):
 
     @property
     def without_zeros(self) -> Numbers:
-        """Those that are not zero."""
+        """Numbers that are not zero."""
 
     def distinct(self, most: int) -> Floats | None:
         """The distinct values in order, or None when there are more than `most`."""
@@ -143,12 +143,12 @@ class ArrayNumbers:
 
     @property
     def mean(self) -> float:
-        """Their mean."""
+        """Mean of the numbers."""
         return float(self.values.mean())
 
     @property
     def deviation(self) -> float:
-        """Their standard deviation."""
+        """Standard deviation of the numbers, with n below the fraction line."""
         return float(self.values.std())
 
     @property
@@ -162,7 +162,7 @@ class ArrayNumbers:
 
     @property
     def without_zeros(self) -> ArrayNumbers:
-        """Those that are not zero."""
+        """Numbers that are not zero."""
         return ArrayNumbers(self.values[self.values != 0.0])
 
     def distinct(self, most: int) -> Floats | None:

@@ -53,7 +53,7 @@ _MOST_COLUMNS = 500
 
 @dataclass(frozen=True)
 class Column:
-    """What the model knows about one column.
+    """One column of a table, and how it is modelled.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ class Column:
 
     @property
     def node_kind(self) -> NodeKind:
-        """Its kind with all that is particular to the column."""
+        """Kind of the column with all that is particular to it."""
         if self.kind == "ordinal":
             return OrdinalKind(level_scores=self.scores, thresholds=self.thresholds)
         if self.kind == "count":
@@ -200,7 +200,7 @@ class Column:
 
     @property
     def note(self) -> str:
-        """What else the printed schema says about the column."""
+        """Note on the column for the printed schema, besides its kind."""
         if self.transform is not None:
             return "nonparanormal" + ("-extrapolated" if self.transform.extrapolate else "")
         if self.thresholds != "free":
@@ -471,7 +471,7 @@ class Schema:
         return cells
 
     def _more(self) -> str:
-        """What is not shown of a table with very many columns; empty for others."""
+        """Line about the columns of a very wide table that are not shown; empty for others."""
         more = len(self.table_names) - _MOST_COLUMNS
         if more <= 0:
             return ""
