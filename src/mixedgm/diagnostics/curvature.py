@@ -45,7 +45,7 @@ class ContrastCoordinates:
 
     @cached_property
     def scale(self) -> Floats:
-        """What a contrast is multiplied by: 1 for node terms, the weight for edges."""
+        """Factors that contrasts are multiplied by: 1 for node terms, the weight for edges."""
         nodes = np.ones(self.layout.n_node_terms)
         return np.concatenate([nodes, self.layout.spread(self.truth.weights)])
 

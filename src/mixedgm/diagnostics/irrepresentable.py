@@ -34,7 +34,7 @@ _STARTS = 8
 
 @dataclass(frozen=True, eq=False)
 class Irrepresentable:
-    """What the curvature says about a truth.
+    """Convexity and irrepresentability numbers of a truth, from its curvature.
 
     Convexity is the smallest eigenvalue on M. Every missing edge has a number with the directions
     of the true edges, and bounds of the largest over all directions; all infinite without convexity

@@ -88,7 +88,7 @@ class Consistency:
 
     @property
     def at_truth(self) -> float:
-        """The same number for the true directions of the edges only."""
+        """Irrepresentability number for the true directions of the edges only."""
         return max((pair.at_truth for pair in self.pairs), default=0.0)
 
     @property
@@ -103,11 +103,11 @@ class Consistency:
 
     @property
     def verdict_at_truth(self) -> Literal["holds", "fails", "undecided"]:
-        """The same for the true directions of the edges only."""
+        """Whether the condition holds for the true directions of the edges only."""
         return _verdict(self.at_truth, self.at_truth, self.standard_error)
 
     def theorem(self, n_rows: float | None = None) -> Promise:
-        """What the theorem promises for a number of rows, by default for as many as it needs.
+        """Promise of the theorem for a number of rows, by default for as many as it needs.
 
         Every number is an estimate; NaN where its conditions are not met.
         """

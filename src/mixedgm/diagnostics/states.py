@@ -89,7 +89,7 @@ class StateRows:
         return self.expected
 
     def column_moments(self) -> ColumnMoments:
-        """Of single design columns."""
+        """Moments of single design columns."""
         return self.expected.columns
 
     def second_moments(self, first: Ints, second: Ints) -> Floats:
@@ -97,7 +97,7 @@ class StateRows:
         return np.asarray(self.expected.second[first, second])
 
     def outside(self, conditionals: Conditionals, question: Question) -> Outside:
-        """Of all pairs that are asked about, those whose gradient is near its bound."""
+        """Pairs, among those asked about, whose gradient is near its bound."""
         sums = self.softmax(conditionals.softmax, "all")
         assert sums.all_pairs is not None
         expected = np.ascontiguousarray(sums.all_pairs.T)
@@ -153,7 +153,7 @@ class StateRows:
         return SoftmaxCurvature(np.concatenate([*sums, np.zeros(0)]), start, *sizes, 1.0)
 
     def scored_curvature(self, coef: Coefficients, nodes: Ints, stride: int) -> NodeMatrices:
-        """The same for nodes that are scored."""
+        """Second derivatives of the mean loss of scored nodes, over all states."""
         clock, matrices = time.perf_counter(), [np.zeros(0)]
         for node in nodes.tolist():
             split = self._split(coef, node)
@@ -207,7 +207,7 @@ class StateRows:
         return means
 
     def _split(self, coef: Coefficients, node: int) -> _Split:
-        """What the logits of a discrete node see of x."""
+        """Split x into directions in which the logits of a discrete node vary, and a rest."""
         p, incidence = self.nodes.n_gaussian, coef.incidence
         slopes = np.zeros((p, int(self.nodes.width[p + node])))
         entries = incidence.entries_of(p + node)

@@ -25,7 +25,7 @@ __all__ = ["Constants", "Promise"]
 
 @dataclass(frozen=True)
 class Promise:
-    """What the theorem promises for n rows; every number is an estimate.
+    """Promise of the theorem for n rows; every number is an estimate.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ class Constants:
         return float(self._needed(np.array([self.radius_share]))[0])
 
     def promise(self, n_rows: float | None = None) -> Promise:
-        """What it promises for so many rows, by default for as many as it needs."""
+        """Promise for so many rows, by default for as many as the theorem needs."""
         n = self.n_rows if n_rows is None else float(n_rows)
         if not self.applies:
             nothing = float("nan")
