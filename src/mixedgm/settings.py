@@ -81,7 +81,7 @@ def from_plain(value: Any) -> Any:
 
 
 def _object_to_plain(value: Any) -> dict[str, Any]:
-    """Class and options of an object; its text if an option, such as a splitter, has no JSON.
+    """Class and options of an object; its text if an option (a splitter) has no plain form.
 
     An option that is not in the text, such as a folder of checkpoints, is not kept either.
     """

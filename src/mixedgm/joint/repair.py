@@ -22,7 +22,7 @@ _MOST_STEPS = 2_000
 
 @dataclass(frozen=True, eq=False)
 class Repair:
-    """Account of the changes by `repaired`."""
+    """Changes that `repaired` made, with eigenvalues before and after."""
 
     before: float
     after: float

@@ -117,7 +117,7 @@ class PairWeights:
         return replace(self, pairs=both, weights=np.concatenate([weights, self.weights])[first])
 
     def without(self, pairs: Ints) -> PairWeights:
-        """Return weights that are infinite for these pairs."""
+        """Return the weights with these pairs taken out: their weight is infinite."""
         return self.excepting(pairs, np.full(len(pairs), np.inf))
 
     @cached_property

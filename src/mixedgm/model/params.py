@@ -338,7 +338,7 @@ class Params:
 
     @cached_property
     def unlocated(self) -> Params:
-        """Parameters, in own units, of the same distribution in 1[x != 0] and x of spiked columns.
+        """Parameters in own units, with spiked columns as 1[x != 0] and x: the same distribution.
 
         Of y = x - l 1[x != 0], terms of y are terms of x, and -l times these of 1[x != 0].
         """

@@ -56,7 +56,7 @@ class Ridged:
 
     @property
     def terms_per_edge(self) -> int:
-        """Terms of the smooth function in which an edge occurs."""
+        """Number of terms of the smooth function that have an edge between targets in them."""
         return self.smooth.terms_per_edge
 
     @property

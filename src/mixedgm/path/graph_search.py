@@ -262,7 +262,7 @@ class _Search:
     def _tried(
         self, place: _Place, moves: list[int], base: tuple[Ints, Unshrunken] | None = None
     ) -> tuple[Ints, Unshrunken] | None:
-        """Graph and refit after these moves, from `base` if given; None if the score falls."""
+        """Graph and refit after moves from `base`, or the place's graph, if the score rises."""
         before, known = base or (place.graph, place.tests.fit)
         graph = place.moved(before, np.array(moves))
         if np.array_equal(graph, before):  # too few rows for one edge more

@@ -46,7 +46,7 @@ are near 1 / sqrt(n)."""
 
 FEWEST_ROWS = 30
 MOST_PARAMETERS = 200
-"""Of one pair: two columns of about fifteen levels."""
+"""Largest number of parameters of a pair that is tested: two columns of about fifteen levels."""
 FEWEST_OF_COLUMN = 5
 """Rows that a column of levels has outside its most frequent one, and a hurdle column not at
 zero: with fewer, tests by normal approximations mean little."""

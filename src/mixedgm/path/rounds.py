@@ -232,7 +232,7 @@ class Incomplete:
         return cls(gaps, recipe, reference, n_threads, None, completer)
 
     def with_recipe(self, recipe: Recipe) -> Incomplete:
-        """Return the rows with another recipe for their loss."""
+        """Return these rows with another recipe."""
         n_draws = self.completer.limits.n_draws
         other = Incomplete.of(self.gaps, recipe, self.reference, self.n_threads, n_draws=n_draws)
         return replace(other, rich=self.rich)

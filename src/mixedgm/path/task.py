@@ -94,9 +94,9 @@ class Task:
     observed: NDArray[np.bool_]
     """(declared levels,) those that have rows."""
     schema: Schema
-    """Smooth loss in standardised units, over observed levels."""
+    """Columns and declared levels."""
     smooth: Smooth
-    """In standardised units, over observed levels."""
+    """Smooth loss in standardised units, over observed levels."""
     penalty: GroupLasso
     """Penalty on standardised parameters."""
     yardstick: Floats

@@ -214,7 +214,7 @@ class SoftmaxCurvature(Sequence[Floats]):
 
 
 class Counted(Protocol):
-    """Contract of a value with rows behind it, which counts the passes over them."""
+    """Contract of an object that passes over rows and counts the passes."""
 
     @property
     def n_rows(self) -> int:

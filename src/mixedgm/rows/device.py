@@ -452,7 +452,7 @@ class DeviceRows:
 
     @cached_property
     def _observed_shares(self) -> Floats:
-        """Shares of values in the rows, whatever else a fit knows of hurdle columns."""
+        """Shares of values in the rows, even where a fit replaces those of hurdle columns."""
         return self._column_moments.shares.copy()
 
     def _observed(self, incidence: Incidence) -> Floats:

@@ -58,7 +58,7 @@ def tiles_of(nodes: Nodes, arrays: Arrays, most_columns: int) -> list[Tile]:
 
 
 class Wanted:
-    """Answer to a question, collected from tiles of the matrix of all pairs."""
+    """Pairs that a question asks for, collected from tiles of the matrix of all pairs."""
 
     def __init__(
         self, tiles: list[Tile], question: Question, arrays: Arrays, *, shared: bool

@@ -252,7 +252,7 @@ def _own_contrasts(sums: SoftmaxCurvature) -> Floats:
 
 
 def _turn_triangles(packed: Floats, n_levels: int, out: Floats) -> None:
-    """Turn triangles as `_triangle` does, which would grow as the fourth power of the levels."""
+    """Turn triangles without the matrix `_triangle`, the fourth power of the levels in size."""
     basis = level_basis(n_levels)
     v = basis[1:] - basis[0]
     k, other = np.tril_indices(n_levels - 1)

@@ -130,7 +130,7 @@ class KnownCurvature:
     blocks: Blocks
 
     def corrected(self, move: Floats, gradients: Floats, slopes: Floats) -> KnownCurvature:
-        """Correct by a step: `move` and the changes with it, all in theta's own coordinates.
+        """Correct the curvature by a step: `move` and the changes, in theta's own coordinates.
 
         Every node has seen its own slopes change, and its matrix is made to explain that.  Blocks
         on the diagonal keep their eigendecompositions, by which descent takes its steps: those

@@ -36,7 +36,7 @@ class Certificate:
         return cls(objective, kkt, status.good, status.value, *errors)
 
     def but(self, status: Status) -> Certificate:
-        """Return the numbers with another status."""
+        """Return the certificate with another status."""
         return replace(self, converged=status.good, message=status.value)
 
     @property
