@@ -41,7 +41,7 @@ class Optimum:
     """An estimate, the account of it, and what it minimises besides loss and penalty."""
 
     theta: Floats
-    """In the solver's coordinates."""
+    """Parameters in the solver's coordinates."""
     report: FitReport
     groups: Ints | None = None
     """Groups that were estimated alone, all others left out.  None: all are part of the problem."""
@@ -300,7 +300,7 @@ def _without_bound(names: tuple[str, ...]) -> str:
 
 
 def _pairs(task: Task, groups: Ints) -> tuple[tuple[str, str], ...]:
-    """Both ends of every edge that these groups belong to."""
+    """Names of both ends of every edge that these groups belong to."""
     nodes = task.schema.nodes
     pairs = np.sort(task.layout.pairs[groups], axis=1).tolist()
     return tuple(dict.fromkeys((nodes[u].name, nodes[v].name) for u, v in pairs))

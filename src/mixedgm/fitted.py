@@ -163,7 +163,7 @@ class FittedModel:
     rows: RestRows | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without rows: a copy in another process has the strengths that they give."""
+        """Pickle without rows: a copy in another process has the strengths that they give."""
         if self.rows is None:
             return vars(self)
         return {**vars(self), "known_strengths": self.strengths, "rows": None}

@@ -41,7 +41,7 @@ class Runtime:
     """How a fit runs; it changes the time, never the outcome."""
 
     n_threads: int = 1
-    """For passes over the rows."""
+    """Threads for passes over the rows."""
     n_jobs: int | None = 1
     """Workers for folds and subsamples, as for `run`."""
     keep_interrupted: bool = False
@@ -248,7 +248,7 @@ def _held_back(signum: signal.Signals) -> Iterator[None]:
 
 
 def _begin_worker() -> None:
-    """In a new process: leave Ctrl-C to the process that started it, and end with that."""
+    """Leave Ctrl-C to the process that started this worker, and end with that process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
@@ -270,7 +270,7 @@ def _attempt(function: Callable[[Any], Record], task: tuple[int, Any]) -> Outcom
 
 @cache
 def _die_with_parent() -> None:
-    """In a worker process: end within seconds of the process that started it.
+    """End this worker process within seconds of the process that started it.
 
     A process that is killed cannot tell its workers, which would go on computing for nobody.
     """

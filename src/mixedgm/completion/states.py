@@ -39,7 +39,7 @@ class CompletionLimits:
     """Whether means and covariances of missing numbers are all that matters: so it is for the
     likelihood, whose statistics are quadratic in them."""
     seed: int = 0
-    """For what is drawn."""
+    """Seed of everything that is drawn."""
     n_draws: int | None = None
     """States that are drawn for a row that has too many; by default the fewer, the more rows."""
 

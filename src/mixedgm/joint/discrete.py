@@ -26,7 +26,7 @@ class Discrete:
     n_declared: tuple[int, ...]
     """Levels of every column in the model."""
     labels: tuple[Ints, ...]
-    """For every column the codes that are left."""
+    """Codes that are left for every column."""
     unary: Floats
     """(b, K) biases of the K levels that are left, one row per field."""
     pairwise: Floats

@@ -47,7 +47,7 @@ class Columns:
     discrete: tuple[int, ...] = ()
 
     def __or__(self, other: Columns) -> Columns:
-        """Both sets together."""
+        """Return the columns that are in one set or the other."""
         return Columns(
             tuple(sorted({*self.numbers, *other.numbers})),
             tuple(sorted({*self.discrete, *other.discrete})),

@@ -113,7 +113,7 @@ class _Sweep:
                     outside[c] = self._without(everyone, below[c].who)
 
     def _upwards(self, sources: set[int]) -> dict[int, _Rows]:
-        """For every clique: the columns in its part of the tree with its separator."""
+        """Columns in each clique's part of the tree, with the clique's separator."""
         below: dict[int, _Rows] = {}
         for c in reversed(range(len(self.plan.cliques))):
             separator = self.plan.cliques[c].separator

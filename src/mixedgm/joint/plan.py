@@ -59,7 +59,7 @@ class Plan:
 
     @cached_property
     def home(self) -> tuple[int, ...]:
-        """For every column the clique that has it in its residual."""
+        """Clique of every column: the one that has it in its residual."""
         home = {j: c for c, clique in enumerate(self.cliques) for j in clique.residual}
         return tuple(home[j] for j in range(len(self.n_levels)))
 

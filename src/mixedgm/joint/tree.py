@@ -36,7 +36,7 @@ class Tree:
     log_z: Floats
     """(b,) logarithm of the partition function."""
     given: list[Floats]
-    """For every clique the probabilities (b, |S|, |R|) of the residual given the separator."""
+    """Probabilities (b, |S|, |R|) of the residual given the separator, for every clique."""
 
     @cached_property
     def cliques(self) -> list[Floats]:

@@ -36,7 +36,7 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 _MANY_GROUPS = 2000
-"""From here on a compiled loop is worth loading the compiler for."""
+"""Number of groups from which on a compiled loop is worth loading the compiler for."""
 
 _RESTRICTED_KEPT = 8
 
@@ -523,13 +523,13 @@ class Layout:
 
     @cached_property
     def conditionals(self) -> Ints:
-        """In how many conditionals each group is."""
+        """Number of conditionals that each group is in."""
         count = self.is_target[self.pairs[:, 1]].astype(np.int64)
         return count if self.nodewise else count + self.is_target[self.pairs[:, 0]]
 
     @cached_property
     def conditionals_at_most(self) -> int:
-        """In how many conditionals a group can be."""
+        """Largest number of conditionals that a group can be in."""
         return 1 if self.nodewise else 2
 
     def spread(self, per_group: Floats) -> Floats:
@@ -631,7 +631,7 @@ class Layout:
         return {}
 
     def __getstate__(self) -> dict[str, object]:
-        """Only what defines it: the rest is computed anew where it is unpickled."""
+        """Pickle only what defines the layout: the rest is computed anew after unpickling."""
         return {field.name: vars(self)[field.name] for field in fields(self)}
 
     def positions(self, groups: Ints) -> Ints:

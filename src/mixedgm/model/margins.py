@@ -40,11 +40,12 @@ class Margins:
         observed: NDArray[np.bool_],
         nodes: Nodes,
     ) -> Margins:
-        """From the means of z (c,) and z z' (c, c), and the shares of values, of standardised rows.
+        """Compute margins from means of z (c,) and z z' (c, c), and shares, of standardised rows.
 
-        Those of z z' may be left out where d is more than `MOST_COLUMNS`.
+        The means of z z' may be left out where d is more than `MOST_COLUMNS`.
 
-        These are over the observed values; `observed` says for all those of `nodes` which they are.
+        The shares are of the observed values; `observed` says for all values of `nodes` which they
+        are.
         """
         (mean, second, observed_shares), d = moments, nodes.n_columns
         kept, scale = nodes.columns_kept(observed), units.of_columns(nodes.kept(observed))
@@ -78,9 +79,9 @@ class NodeTerms:
     """Node terms with which a joint distribution has the margins of a table."""
 
     bias: Floats
-    """In place of the linear terms and the biases of levels."""
+    """Linear terms and biases of levels, in place of those fitted."""
     diagonal: Floats
-    """(p,) in place of the diagonal of the precision."""
+    """(p,) diagonal of the precision, in place of the one fitted."""
     error: float
     """Largest difference left between the margins: of probabilities, and of means and variances of
     standardised columns.  Sampled ones: the largest that is likely."""

@@ -609,7 +609,7 @@ class Nodes:
         return SufficientStatistics(self)
 
     def with_state(self, n_values: int) -> Nodes:
-        """These nodes and a last one with so many values, without order."""
+        """Return these nodes and a last one with so many values, without order."""
         return Nodes((*self.kinds, CATEGORICAL), (*self.n_values, n_values))
 
     def take(self, nodes: Iterable[int]) -> Nodes:

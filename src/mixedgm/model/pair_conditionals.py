@@ -208,7 +208,7 @@ class _Normals:
         return _evenly_spread(share, away[0]) if is_same else self._row_by_row(share)
 
     def _row_by_row(self, share: Floats) -> Floats:
-        """By quadrature about every mean."""
+        """Compute the information by quadrature about every mean."""
         z = np.arange(-_FAR, _FAR + 0.5 * _STEP, _STEP)
         weight = np.exp(-0.5 * z**2)
         weight /= weight.sum()

@@ -53,7 +53,7 @@ class PairWeights:
     def formula(
         cls, scale: Floats, kind: Ints | None = None, by_kind: Floats | None = None
     ) -> PairWeights:
-        """Without exceptions; without kinds, the products of the scales."""
+        """Weights without exceptions; without kinds, the products of the scales."""
         kind = np.zeros(len(scale), dtype=np.int64) if kind is None else kind
         by_kind = np.ones((1, 1)) if by_kind is None else by_kind
         return cls(scale, kind, by_kind, np.zeros((0, 2), dtype=np.int64), np.zeros(0))

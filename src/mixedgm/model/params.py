@@ -526,12 +526,12 @@ class Coordinates:
     """Units, levels without rows and moderators, which solver coordinates do not have."""
 
     layout: Layout
-    """Over observed levels."""
+    """Layout over observed levels."""
     units: Units
     observed: NDArray[np.bool_]
     """Which of all declared levels have rows."""
     nodes: Nodes
-    """With all declared levels, in the data's own units."""
+    """Nodes with all declared levels, in the data's own units."""
     moderators: Moderators | None = None
 
     def params(self, theta: Floats) -> Params:

@@ -41,7 +41,8 @@ class CovarianceCost:
     """Cost of evaluations so far; shared by all restrictions of one function."""
 
     evaluations: float = 0.0
-    """With gradient 1, without one half: a gradient takes a second sweep over the tree."""
+    """Number of evaluations: one without gradient counts half, as a gradient takes a second sweep
+    over the tree."""
     seconds: float = 0.0
     curvature_seconds: float = 0.0
 
@@ -101,7 +102,7 @@ class Covariance(Whole):
         n_draws: int = 0,
         effort: CovarianceCost | None = None,
     ) -> Covariance:
-        """From states of y with what each counts, x given y, and moments of both.
+        """Build the covariance from states of y with their weights, x given y, and moments.
 
         `expected` are the means and the second moments of the `statistics.columns`.
         """

@@ -79,7 +79,7 @@ class Ridged:
         return Ridged(self.smooth.restrict(groups), self.edges[groups], self.numbers)
 
     def null(self) -> Floats:
-        """Without edges, noise adds to the variance of a number and leaves its mean."""
+        """Optimum without edges: noise adds to the variance of a number and leaves its mean."""
         theta, layout = self.smooth.null(), self.layout
         of_numbers, of_spiked = np.split(self.numbers, [layout.n_gaussian])
         before = theta[layout.diagonal].copy()

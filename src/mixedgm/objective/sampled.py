@@ -49,7 +49,7 @@ class SampledLikelihood(WholeLikelihood):
 
     n_rows: int
     chains: GradientChains
-    """Shared by all restrictions."""
+    """Chains, shared by all restrictions."""
 
     passes = 0.0
     curvature_passes = 0.0
@@ -68,7 +68,7 @@ class SampledLikelihood(WholeLikelihood):
     def curvature(
         self, theta: Floats, stride: int = 1, nodes: Ints | None = None
     ) -> StateCurvature:
-        """From states that the chains visit."""
+        """Curvature from states that the chains visit."""
         estimated = self.estimate(theta, KEPT // (BATCHES * self.chains.per_batch))
         if estimated is None:
             raise ValueError("there is no curvature outside the domain")

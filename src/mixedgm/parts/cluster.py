@@ -136,7 +136,7 @@ class ClusterParts(Generic[T]):
 
 
 def call(part: Any, payload: bytes, *each: Any) -> Any:
-    """On a worker: call a pickled function of a part."""
+    """Call a pickled function of a part, on a worker."""
     function, common = pickle.loads(payload)
     return function(part, *common, *each)
 

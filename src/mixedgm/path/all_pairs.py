@@ -95,7 +95,7 @@ class Permitted:
     def of(
         cls, freedom: Ints, factors: PairWeights, target: Mask, varies: Mask, most: float
     ) -> Permitted:
-        """From given factors; of pairs with a penalty, those with fewer parameters than `most`.
+        """Permitted pairs by factors; if penalised, only those with fewer parameters than `most`.
 
         Their columns have fewer than half as many free parameters.  See `task.too_large`.
         """

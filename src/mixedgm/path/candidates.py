@@ -22,7 +22,7 @@ _GROWTH = 0.5
 """Share of the growth that the strong rule allows a gradient when lam falls: candidates are more
 than the groups that a solver begins with, because asking for them is a pass over all pairs."""
 _FALL = 0.8
-"""By which a lam is expected to be followed where nothing is known of those before it."""
+"""Factor by which lam is expected to fall where nothing is known of those before it."""
 _LOWEST = 0.3
 _NEAR = 0.05
 """When gradients still change, those so near to lam may end above it."""
@@ -88,7 +88,7 @@ def _with_near(task: Task, start: Start, threshold: float) -> tuple[Task, Start]
 
 
 def _violation(task: Task, outside: Outside, lam: float) -> float:
-    """By how much pairs that are no candidates break their condition, on the calibrated scale.
+    """Largest violation of pairs that are no candidates, on the calibrated scale.
 
     A lower bound where not all were listed that do; so many are more than any tolerance.
     """

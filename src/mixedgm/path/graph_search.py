@@ -152,7 +152,7 @@ class _Place:
         return np.asarray(groups[order][there[order]])
 
     def price(self, groups: Ints) -> Floats:
-        """By how much the log pseudolikelihood must rise for each of these edges."""
+        """Rise of the log pseudolikelihood that each of these edges has to bring."""
         new = groups[np.isnan(self.least[groups])]
         known = new[self.tests.tested[new]]
         self.least[known] = self.tests.statistics.least_statistic(known, self.log_limit)

@@ -51,7 +51,8 @@ FEWEST_OF_COLUMN = 5
 """Rows that a column of levels has outside its most frequent one, and a hurdle column not at
 zero: with fewer, tests by normal approximations mean little."""
 MANY_PAIRS = 20_000
-"""From so many on only those are tested fully that a rough test does not find plainly absent."""
+"""Number of pairs from which on a full test is made only of those that a rough test does not find
+plainly absent."""
 _NEAR = 2.0
 """The rough z of these."""
 MOST_NUMBERS = 5e7

@@ -72,7 +72,7 @@ class Recipe:
     """Penalty factors of pairs of nodes; inf leaves an edge out."""
     loss: Loss = "pseudolikelihood"
     seed: np.random.SeedSequence | None = None
-    """For losses that are sampled."""
+    """Seed of losses that are sampled."""
     rule: str = "and"
     """Which edges separate regressions have."""
     moderated: Moderated | None = None

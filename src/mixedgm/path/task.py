@@ -111,7 +111,7 @@ class Task:
     loss: Loss = "pseudolikelihood"
     rule: str = "and"
     solver: Solver = field(default_factory=Auto)
-    """For optima without penalty."""
+    """Solver for optima without penalty."""
     scoring_smooth: Smooth | None = None
     moderators: Moderators | None = None
     moments: Moments | ColumnMoments | None = None
@@ -145,7 +145,7 @@ class Task:
 
     @property
     def coordinates(self) -> Coordinates:
-        """From solver coordinates to the user's, and back."""
+        """Coordinates that lead from the solver's to the user's, and back."""
         nodes = self.schema.spans
         return Coordinates(self.layout, self.units, self.observed, nodes, self.moderators)
 

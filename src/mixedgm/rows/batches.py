@@ -56,7 +56,7 @@ class BatchKind(ABC):
 
     @abstractmethod
     def sums(self, xp: Array, m: Array, own: Array, weight: Array | None) -> BatchSums:
-        """For a pass; own (G, slots) are logits of values or own terms, -inf where padded."""
+        """Sums for a pass; own (G, slots) are logits of values or own terms, -inf where padded."""
 
     @abstractmethod
     def curvature(
@@ -77,7 +77,7 @@ class GaussianBatch(BatchKind):
     def curvature(
         self, xp: Array, m: Array, own: Array, weight: Array | None, z: Array
     ) -> tuple[Array, ...]:
-        """Not from rows: moments have it."""
+        """Raise: the curvature of Gaussian terms follows from moments."""
         raise NotImplementedError("the curvature of Gaussian terms follows from moments")
 
 

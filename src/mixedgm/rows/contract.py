@@ -164,7 +164,7 @@ class NodeMatrices:
         return flat.reshape(size, size)
 
     def followed_by(self, others: NodeMatrices | None) -> NodeMatrices:
-        """These and others behind them."""
+        """Return these matrices with others behind them."""
         if others is None:
             return self
         return NodeMatrices(

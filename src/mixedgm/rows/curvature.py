@@ -43,7 +43,10 @@ def summed_curvature(
     n_threads: int,
     blas_cost: float,
 ) -> SoftmaxCurvature:
-    """From every stride-th row; asked = (coefficients, biases, nodes), shape as in `kernels`."""
+    """Softmax curvature from every stride-th row.
+
+    asked = (coefficients, biases, nodes), shape as in `kernels`.
+    """
     coef, bias, nodes = asked
     incidence, n_rows = coef.incidence, len(data[1])
     sizes = _Sizes(coef, bias, shape[0], nodes, blas_cost)
@@ -99,7 +102,7 @@ class _Sizes:
 
     @cached_property
     def by_blas(self) -> NDArray[np.bool_]:
-        """For which nodes that is cheaper."""
+        """(nodes,) whether BLAS is cheaper for a node than sums level by level."""
         numbers, others = self.n_numbers, self.n_predictors - self.n_numbers
         pairs = _NUMBERS * numbers**2 / 2 + _MIXED * numbers * others + _LEVELS * others**2 / 2
         by_level = self.n_packed * pairs + _PAIR * others**2 / 2

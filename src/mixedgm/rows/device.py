@@ -85,7 +85,8 @@ class DeviceRows:
     block_rows: int | None = None
     """Rows on the device at a time; by default as many as fit."""
     gathered_cost: float = GATHERED_COST
-    """By it, the columns that predict a node are gathered, or one product is made for all nodes."""
+    """Cost by which either the columns that predict a node are gathered, or one product is made for
+    all nodes."""
     curvature_at_once: ClassVar[int] = 2**23
     """Numbers of curvature to be asked for in one call: every call takes some milliseconds."""
     passes: float = field(default=0.0, init=False)

@@ -207,7 +207,7 @@ class DesignColumns:
     def of(
         cls, numbers: Floats, codes: NDArray[np.integer], nodes: Nodes, weights: Floats | None
     ) -> DesignColumns:
-        """From rows as a store has them."""
+        """Build the design columns from rows as a store has them."""
         n = len(codes)
         columns = np.zeros((nodes.n_columns, n))
         columns[: nodes.n_numeric] = numbers.T

@@ -44,7 +44,7 @@ def scored_curvature(
     stride: int,
     n_threads: int,
 ) -> NodeMatrices:
-    """From every stride-th row, as whole matrices: own terms, then entries of the incidence.
+    """Curvature of scored nodes as whole matrices: own terms, then entries of the incidence.
 
     asked = (coefficients, biases, nodes), shape as in `kernels`.
     """

@@ -33,7 +33,7 @@ class SpikedRows:
     n_threads: int = 1
 
     def curvature(self, coef: Coefficients, nodes: Ints, stride: int) -> NodeMatrices:
-        """From every stride-th row: own terms, then entries of the incidence."""
+        """Curvature from every stride-th row: own terms, then entries of the incidence."""
 
         def of_node(j: int) -> Callable[[], Floats]:
             return lambda: self._of_node(coef, j, stride).ravel()

@@ -56,7 +56,7 @@ class Certificate:
 
     @classmethod
     def none(cls, message: str) -> Certificate:
-        """For parameters that minimise nothing."""
+        """Certificate for parameters that minimise nothing."""
         return cls(np.nan, np.nan, converged=False, message=message)
 
 

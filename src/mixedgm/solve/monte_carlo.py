@@ -120,11 +120,11 @@ class MonteCarlo(HasParams):
     def init(
         self, problem: Problem, theta: Floats, here: Evaluation, tol: float, memory: Any = None
     ) -> Any:
-        """Not available: it does not step by exact evaluations."""
+        """Raise: this solver does not step by exact evaluations."""
         raise self._wrong_loss()
 
     def step(self, problem: Problem, state: Any) -> Any:
-        """Not available."""
+        """Raise: this solver does not step by exact evaluations."""
         raise self._wrong_loss()
 
     def _wrong_loss(self) -> ParameterError:

@@ -105,7 +105,7 @@ class Chord:
     """
 
     solver: Solver
-    """For problems of which no neighbour is known, and for those that are too far from theirs."""
+    """Solver for problems without a known neighbour, and for those that are too far from theirs."""
 
     def init(
         self, problem: Problem, theta: Floats, here: Evaluation, tol: float, memory: Any = None
@@ -218,7 +218,7 @@ class Secant:
     inverse: Floats
     """Inverse of the neighbour's curvature, in contrasts."""
     solver: Solver
-    """For problems with a penalty or another layout, and where steps lead nowhere."""
+    """Solver for problems with a penalty or another layout, and where steps lead nowhere."""
 
     def init(
         self, problem: Problem, theta: Floats, here: Evaluation, tol: float, memory: Any = None

@@ -531,11 +531,11 @@ class ProductModel:
         return Evaluation(float(self.grad @ delta + 0.5 * delta @ bent), self.grad + bent)
 
     def curvature(self, theta: Floats, stride: int = 1, nodes: Ints | None = None) -> Curvature:
-        """Not available."""
+        """Raise: a product model has no node blocks."""
         raise NotImplementedError("a product model has no node blocks")
 
     def restrict(self, groups: Ints) -> Smooth:
-        """Not available."""
+        """Raise: a product model is not restricted."""
         raise NotImplementedError("a product model is not restricted")
 
     def null(self) -> Floats:

@@ -137,7 +137,7 @@ class IndependentScale:
 
     @classmethod
     def at(cls, smooth: Smooth, theta: Floats) -> IndependentScale:
-        """From the frequencies of the values, and the precision of the numbers at theta."""
+        """Coordinates by the frequencies of the values, and the precision of the numbers."""
         layout, nodes = smooth.layout, smooth.layout.nodes
         share, bases = [np.zeros(0)] * layout.n_nodes, [np.ones((1, 1))] * layout.n_nodes
         spread, own = [np.ones(1)] * layout.n_nodes, []
@@ -261,7 +261,7 @@ class IndependentScale:
         return out
 
     def up(self, eta: Floats) -> Floats:
-        """These coordinates as theta."""
+        """Turn these coordinates into theta."""
         layout = self.smooth.layout
         theta = np.empty(layout.n_theta)
         theta[layout.gaussian_terms] = eta[layout.gaussian_terms]

@@ -47,7 +47,7 @@ class QuadraticModel:
     grad: Floats
     """Where the model is taken, and the gradient there."""
     blocks: Blocks
-    """From `flatten`, which may serve several models."""
+    """Blocks of the curvature from `flatten`, which may serve several models."""
 
     def minimise(self, tol: float, max_sweeps: int = 200) -> Floats:
         """A point whose model KKT number is at most `tol` (or the best found)."""

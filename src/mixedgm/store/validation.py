@@ -48,7 +48,7 @@ COST = ("passes", "curvature_passes", "seconds", "pass_seconds", "curvature_seco
 """Names of the costs of a solve, besides its steps."""
 
 WIDE = 400
-"""With so many columns or more, what is zero for most pairs of them is left out of a file."""
+"""Number of columns from which on zeros of most pairs of columns are left out of a file."""
 
 _MOST = sys.float_info.max
 

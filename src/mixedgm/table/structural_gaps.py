@@ -65,7 +65,7 @@ class StructuralGap:
 
     @property
     def pair(self) -> Pair:
-        """Both names."""
+        """Names of both columns."""
         return frozenset((self.column, self.by))
 
     @property

@@ -43,7 +43,7 @@ class Categorical(Kind):
         return n_values - 1
 
     def is_signed(self, n_values: int) -> bool:
-        """With two levels only."""
+        """Whether its edges can have a sign: with two levels at most."""
         return n_values <= 2
 
     def variance(self, mean: Floats, varies: Floats) -> Floats:

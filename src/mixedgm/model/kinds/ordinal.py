@@ -39,7 +39,7 @@ class OrdinalKind(Scored):
 
     @property
     def is_free(self) -> bool:
-        """With a threshold for every level."""
+        """Whether every level has a threshold."""
         return self.thresholds == "free"
 
     def own_scores(self, n_values: int) -> Floats:
