@@ -377,7 +377,7 @@ class _Conditionals:
         gradient[row[here], column[here] - block.start] += values[here]
 
     def _factor(self) -> Floats:
-        """(n_groups,) what penalty and ridge multiply every group by to pull it."""
+        """(n_groups,) factors by which penalty and ridge multiply a group to give its pull."""
         claim = self.claim
         with np.errstate(divide="ignore"):
             factor = np.where(self.norms > 0.0, claim.pull / self.norms, 0.0)

@@ -46,9 +46,9 @@ class Optimum:
     groups: Ints | None = None
     """Groups that were estimated alone, all others left out.  None: all are part of the problem."""
     ridge: Floats | None = None
-    """(n_groups,) of a refit, for every group; see `Ridged`."""
+    """(n_groups,) ridge of a refit, for every group; see `Ridged`."""
     noise: Floats | None = None
-    """(n_real,) of a refit, for every number."""
+    """(n_real,) noise of a refit, for every number."""
 
 
 def chosen_estimate(task: Task, path: Path, choice: Choice, options: Options) -> Optimum:

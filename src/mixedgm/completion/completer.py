@@ -55,7 +55,7 @@ class Lacking:
     pattern: Small
     """(m,) the pattern of each."""
     patterns: Ints
-    """(patterns, k) which numbers are missing."""
+    """(patterns, k) masks of the numbers that are missing."""
 
     @classmethod
     def of(cls, gap: NDArray[np.bool_], row: Small) -> tuple[Lacking, ...]:
@@ -199,7 +199,7 @@ class Completer:
 
     @cached_property
     def row_weights(self) -> Floats:
-        """(n,) of all rows."""
+        """(n,) weights of all rows."""
         weights = self.gaps.weights
         return np.ones(self.gaps.n_rows) if weights is None else weights
 
@@ -485,7 +485,7 @@ def _centred(values: Floats, starts: Ints) -> NDArray[np.float32]:
 
 
 def _discrete_terms(density: ConditionalGaussian, codes: Codes) -> Floats:
-    """(m,) what the states have by themselves."""
+    """(m,) log density of the states without the numbers: own terms, and terms of pairs."""
     # Finite: of a level that the fit had no rows of, and that a row has, it cancels out.
     bias = np.maximum(density.bias, _IMPOSSIBLE)
     if density.seen is None:

@@ -32,7 +32,7 @@ class Discrete:
     pairwise: Floats
     """(K, K) interactions, symmetric, zero within a column."""
     log_constant: Floats
-    """(b,) what folding took out."""
+    """(b,) constants that folding took out."""
 
     @cached_property
     def n_levels(self) -> tuple[int, ...]:

@@ -88,7 +88,7 @@ class Gaussian:
     start: Floats
     """(p,) mean without any level's shift."""
     shift: Floats
-    """(sum of levels, p) what each level adds to the mean."""
+    """(sum of levels, p) shift of the mean by each level."""
 
     @property
     def covariance(self) -> Floats:

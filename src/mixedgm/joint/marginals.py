@@ -34,7 +34,7 @@ class Marginal:
     mean: Floats
     """(levels..., k) mean of the numbers in every state; NaN in one that cannot occur."""
     covariance: Floats
-    """(levels..., k, k) their covariance in every state."""
+    """(levels..., k, k) covariance of the numbers in every state."""
     gaussian: bool
     """True when the numbers are Gaussian in every state.  Otherwise they are a mixture over
     states outside, with these moments."""

@@ -29,7 +29,7 @@ class Posterior:
     mean: Floats
     """(n, p') means of the unknown numbers."""
     variance: Floats
-    """(n, p') their variances; the spread of the unknown states is in them."""
+    """(n, p') variances of the unknown numbers, including the spread of the unknown states."""
     levels: Floats
     """(n, sum of unknown levels) probabilities of the levels of the unknown states."""
     log_weight: Floats

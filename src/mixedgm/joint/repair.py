@@ -31,7 +31,7 @@ class Repair:
     """(m, 2) pairs of numbers whose relation was changed."""
     partial_before: Floats
     partial_after: Floats
-    """(m,) their partial correlations."""
+    """(m,) partial correlations of these pairs, before and after."""
     distance: float
     """Frobenius norm of the change of the scaled precision."""
 

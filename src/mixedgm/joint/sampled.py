@@ -125,9 +125,9 @@ class SampledMargins:
     """Means of numbers and shares of levels by chains, with their standard errors."""
 
     means: Floats
-    """(chains, p) by every chain."""
+    """(chains, p) means of the numbers by every chain."""
     variance: Floats
-    """(p,) of the numbers."""
+    """(p,) variances of the numbers."""
     shares: Floats
     """(chains, sum of levels)"""
 
@@ -138,7 +138,7 @@ class SampledMargins:
 
     @property
     def mean_error(self) -> Floats:
-        """(p,) their standard errors."""
+        """(p,) standard errors of `mean`."""
         return _error(self.means)
 
     @property
@@ -148,7 +148,7 @@ class SampledMargins:
 
     @property
     def share_error(self) -> Floats:
-        """(sum of levels,) their standard errors."""
+        """(sum of levels,) standard errors of `share`."""
         return _error(self.shares)
 
     def errors_of(self, values: Sequence[Floats]) -> Floats:

@@ -58,15 +58,15 @@ class SpikedColumns:
     bias: Floats
     """(slots,) own terms of these columns."""
     coupling: Floats
-    """(d, d) terms of pairs of their design columns."""
+    """(d, d) terms of pairs of the design columns of these columns."""
     said: Floats
-    """(m, d) what is known in every row says to these."""
+    """(m, d) linear predictors of these design columns by the known columns of every row."""
     gaussian: TriangularFactor
     """Factor of the precision of the unknown Gaussian columns, given all others."""
     start: Floats
-    """(m, p) mean of these where all design columns of the others are zero."""
+    """(m, p) mean of the Gaussian columns where all design columns of the others are zero."""
     shift: Floats
-    """(d, p) what each design column adds to the mean."""
+    """(d, p) shift of this mean by each design column."""
 
     @classmethod
     def of(cls, params: Params, known: KnownColumns) -> SpikedColumns:
@@ -141,14 +141,14 @@ class SpikedColumns:
         return np.hstack([start + seen @ self.shift, state.numbers])
 
     def drawn(self, state: ChainState, rng: np.random.Generator) -> Floats:
-        """(n, n_real) the same with Gaussian columns drawn."""
+        """(n, n_real) values of Gaussian columns, drawn given the others, then of spiked ones."""
         out, p = self.means(state), self.unknown.n_gaussian
         out[:, :p] += rng.standard_normal((len(out), p)) @ self.gaussian.root
         return out
 
     @cached_property
     def covariance(self) -> Floats:
-        """(n_real, n_real) of what `means` leaves open: zero in the spiked columns."""
+        """(n_real, n_real) covariance about `means`: zero in the spiked columns."""
         n, p = self.unknown.n_real, self.unknown.n_gaussian
         out = np.zeros((n, n))
         out[:p, :p] = self.gaussian.inverse

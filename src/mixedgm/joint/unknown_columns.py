@@ -91,7 +91,7 @@ class UnknownColumns:
     unary: Floats
     """(n, levels) biases of the unknown levels."""
     log_constant: Floats
-    """(n,) what was integrated out, and the terms of the known columns."""
+    """(n,) constants from integration, and the terms of the known columns."""
 
     @classmethod
     def of(

@@ -62,7 +62,7 @@ def conditionals(
 
 
 def predictors(params: Params, numbers: Floats, codes: NDArray[np.integer]) -> Floats:
-    """(n, d) what the rest of every row predicts of all design columns, own terms left out."""
+    """(n, d) linear predictors of all design columns by the rest of each row, without own terms."""
     linear = _linear(params, params.coef, numbers, codes)
     if params.moderation is not None:
         _add_deviations(params, params.moderation, numbers, codes, linear)
@@ -101,7 +101,7 @@ def log_half_row(n_unseen: int, n_observed: float) -> float:
 
 
 def _linear(params: Params, coef: Floats, numbers: Floats, codes: NDArray[np.integer]) -> Floats:
-    """(n, d) what the design columns of every row predict."""
+    """(n, d) linear predictors of all design columns in every row, given coefficients."""
     nodes = params.nodes
     if coef is params.coef and len(params.places) < _SPARSE * coef.size:
         return _sparse_linear(params, numbers, codes)

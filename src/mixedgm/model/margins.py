@@ -27,7 +27,7 @@ class Margins:
     """Variances of the numbers, scores included, with divisor n.  A constant column has that of its
     node term, as in the fit."""
     covariance: Floats | None = None
-    """(d, d) of the design columns; None for more than `MOST_COLUMNS` of them."""
+    """(d, d) covariance of the design columns; None for more than `MOST_COLUMNS` of them."""
     shares: Floats | None = None
     """(sum of values,) shares of the values of all discrete columns; None where these are the
     design columns that are not numbers."""
@@ -88,7 +88,7 @@ class NodeTerms:
     sampled: bool = False
     """Whether expectations came from Gibbs chains."""
     covariance: Floats | None = None
-    """(d, d) of the design columns under the joint distribution; None for more than
+    """(d, d) covariance of the design columns under the joint distribution; None for more than
     `MOST_COLUMNS`."""
 
     def put_into(self, params: Params) -> Params:

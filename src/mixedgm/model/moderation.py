@@ -125,7 +125,7 @@ class Moderators:
         return np.ascontiguousarray(np.hstack(parts))
 
     def _values(self, layout: Layout, node: int) -> Floats | None:
-        """(levels, features) what the features are at every level; None for a number."""
+        """(levels, features) values of the features at every level; None for a number."""
         if layout.nodes.numeric_nodes[node]:
             return None
         basis, columns = level_basis(int(layout.width[node])), layout.nodes.columns_of(node)

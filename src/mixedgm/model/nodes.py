@@ -285,13 +285,13 @@ class Nodes:
         return {j: kind.features(n) for j, kind, n in self.scored}
 
     def term_features(self, discrete: int) -> Floats:
-        """(values, own terms) what multiplies the own terms of a scored node, number `discrete`."""
+        """(values, own terms) statistics of the own terms of scored node number `discrete`."""
         return self._scored_features[discrete]
 
     def marginal_terms(self, shares: Floats) -> Floats:
-        """(own terms,) of discrete nodes without neighbours that have these shares of values.
+        """(own terms,) terms of discrete nodes without neighbours that have these shares of values.
 
-        Of a spiked node: whose statistics have these means.
+        For a spiked node the shares are the means of its statistics.
         """
         if self._features is None:
             return np.log(shares)
@@ -302,7 +302,7 @@ class Nodes:
         return np.concatenate(terms)
 
     def moved_terms(self, predictors: Floats) -> Floats:
-        """(own linear terms,) what they rise by when predictors of design columns (d,) do.
+        """(own linear terms,) rise of own terms when predictors of design columns (d,) rise.
 
         Own linear terms are those of Gaussian nodes, then those of discrete ones.
         """
@@ -315,7 +315,7 @@ class Nodes:
         return np.concatenate([*parts, predictors[self.indicators]])
 
     def moved_by_predictors(self, discrete: int) -> Floats | None:
-        """(own terms, width) what own terms rise by when predictors do; None for indicators."""
+        """(own terms, width) rise of own terms per predictor; None for indicators."""
         kind, n = self.kinds[self.n_gaussian + discrete], self.n_levels[discrete]
         if isinstance(kind, HurdleKind):
             return np.column_stack([kind.moved(one) for one in np.eye(2)])
@@ -333,7 +333,7 @@ class Nodes:
         return np.array(terms, dtype=np.int64), np.array(columns, dtype=np.int64)
 
     def amounts(self, discrete: int) -> Floats:
-        """(values,) what the mean of a discrete node is taken of: scores or counts, else zeros."""
+        """(values,) numbers whose mean is that of a discrete node: scores or counts, else zeros."""
         n = self.n_levels[discrete]
         scored = {j: kind for j, kind, _ in self.scored}
         return scored[discrete].amounts(n) if discrete in scored else np.zeros(n)
@@ -345,7 +345,7 @@ class Nodes:
         return float(self.scores[self.slots_of(self.place(node))][int(value)])
 
     def numbers_of(self, node: int, value: float) -> Floats:
-        """(width,) what the other columns see of a value of a node that is numeric."""
+        """(width,) design columns of a numeric node at one of its values."""
         kind = self.kinds[node]
         if isinstance(kind, HurdleKind):
             return np.asarray(kind.columns(np.array([value]))[0])
@@ -381,7 +381,7 @@ class Nodes:
 
     @cached_property
     def locations(self) -> Floats:
-        """(n_real,) what is taken from the real numbers of spiked nodes that are not zero."""
+        """(n_real,) locations: subtracted from the numbers of spiked nodes that are not zero."""
         return np.concatenate([np.zeros(self.n_gaussian), [k.location for _, k in self.spiked]])
 
     @cached_property
@@ -542,7 +542,7 @@ class Nodes:
 
     @cached_property
     def column_scale(self) -> Ints:
-        """(d,) which of the scales is that of every design column."""
+        """(d,) number of the scale that belongs to each design column."""
         first = self.n_numeric - int(np.count_nonzero(self.numeric_nodes))
         of_indicators = first + self.column_node[self.indicators]
         return np.concatenate([np.arange(self.n_numeric), of_indicators])

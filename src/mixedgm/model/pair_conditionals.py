@@ -43,7 +43,7 @@ class End:
     logits: Floats
     """(states,) own terms of the states."""
     statistics: Floats
-    """(states, width) what other columns see of every state, its real number left out."""
+    """(states, width) design columns in every state, its real number left out."""
     is_real: bool = False
     """Whether a real number follows in the last state; others see it in their last column."""
     slope: float = 0.0

@@ -174,7 +174,7 @@ class Params:
 
     @property
     def cat_bias(self) -> Floats:
-        """(own terms,) of discrete columns: the biases of the levels, for instance."""
+        """(own terms,) terms of discrete columns: the biases of the levels, for instance."""
         return self.bias[self.nodes.n_gaussian :]
 
     @cached_property
@@ -201,7 +201,7 @@ class Params:
 
     @property
     def category_shift(self) -> Floats:
-        """(p, sum of levels) what every level adds to the linear term of a continuous column."""
+        """(p, sum of levels) shift of the linear term of a continuous column by every level."""
         return self.coef[: self.nodes.n_numeric, self.nodes.n_numeric :]
 
     @property
@@ -211,18 +211,18 @@ class Params:
 
     @property
     def level_effect(self) -> Floats:
-        """(sum of levels, p) what each level says in the conditional of each continuous column."""
+        """(sum of levels, p) coefficients of levels in the conditionals of continuous columns."""
         return self.coef[self.nodes.n_numeric :, : self.nodes.n_numeric]
 
     @cached_property
     def precisions(self) -> Floats:
-        """(n_real,) of Gaussian nodes given all others, then of spiked ones that are not zero."""
+        """(n_real,) precisions of Gaussian nodes given all others, then of nonzero spiked ones."""
         first, _ = self.nodes.spiked_terms
         return np.concatenate([self.diagonal, self.bias[first + 2]])
 
     @cached_property
     def linear_terms(self) -> Floats:
-        """(n_real,) their linear terms."""
+        """(n_real,) linear terms of Gaussian nodes, then of spiked ones."""
         first, _ = self.nodes.spiked_terms
         return np.concatenate([self.cont_bias, self.bias[first + 1]])
 

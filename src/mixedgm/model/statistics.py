@@ -47,7 +47,7 @@ class SufficientStatistics:
         return sparse.block_diag(tables, format="csr")
 
     def over_values(self, predictors: Floats) -> Floats:
-        """(n, columns over values) what predictors (n, d) of design columns say to values."""
+        """(n, columns over values) predictors of values, from those of design columns (n, d)."""
         if not self.nodes.n_scored:
             return predictors
         return np.ascontiguousarray((self.expansion @ predictors.T).T)

@@ -66,7 +66,7 @@ class Curvature:
     """The nodes of `softmax`."""
     softmax: SoftmaxCurvature | None
     ridge: Floats | None = None
-    """(n_groups,) what every conditional has on the diagonal for its edges, besides."""
+    """(n_groups,) ridge of an edge, on the diagonal of every conditional that it is in."""
 
     @cached_property
     def nodes(self) -> list[NodeCurvature]:

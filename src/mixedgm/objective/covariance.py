@@ -77,11 +77,11 @@ class Covariance(Whole):
     codes: NDArray[np.integer]
     """(n, q) states of the discrete columns."""
     probability: Floats
-    """(n,) what each state counts; they sum to one."""
+    """(n,) weights of the states, which sum to one."""
     start: Floats
     """(p,) mean of x without any level's shift."""
     shift: Floats
-    """(sum of levels, p) what each level adds to the mean of x."""
+    """(sum of levels, p) shift of the mean of x by each level."""
     spread: Floats
     """(p, p) covariance of x given y."""
     mean: Floats

@@ -126,7 +126,7 @@ class Ridged:
 
     @property
     def shares(self) -> Floats:
-        """(n_groups,) what every conditional that an edge is in has of its ridge."""
+        """(n_groups,) ridge of an edge, divided among the conditionals that it is in."""
         return self.edges / np.maximum(1, self.layout.conditionals)
 
 

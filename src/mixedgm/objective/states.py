@@ -88,14 +88,14 @@ class States:
 
     @cached_property
     def indicators(self) -> Floats:
-        """(n_states, target values) which values a state has; the last column changes fastest."""
+        """(n_states, target values) indicators of a state's values; the last column is fastest."""
         codes = np.indices(self._n_levels).reshape(len(self._n_levels), self.n_states)
         hot = [np.eye(n)[code] for n, code in zip(self._n_levels, codes, strict=True)]
         return np.hstack([np.zeros((self.n_states, 0)), *hot])
 
     @cached_property
     def seen(self) -> Floats:
-        """(n_states, design columns of discrete targets) what a state is to the other columns."""
+        """(n_states, design columns of discrete targets) design columns in every state."""
         nodes, p = self.layout.nodes, self.layout.n_gaussian
         if not nodes.n_scored:
             return self.indicators
@@ -103,9 +103,9 @@ class States:
         return np.asarray((table.T @ self.indicators.T).T)
 
     def own_terms(self, layout: Layout) -> Floats:
-        """(n_states, own terms of scored nodes) what multiplies them; zero for covariates.
+        """(n_states, own terms of scored nodes) statistics of these terms; zero for covariates.
 
-        In the coordinates of `layout`: contrasts, maybe.
+        They are in the coordinates of `layout`, which may be contrasts.
         """
         nodes, p = self.layout.nodes, self.layout.n_gaussian
         if not nodes.n_scored:
@@ -136,7 +136,8 @@ class StatesPoint:
     linear: Floats
     """(p',) linear terms of the Gaussian targets."""
     pull: Floats
-    """(d, p') what every design column adds to these; for the targets, minus the precision."""
+    """(d, p') coefficients of design columns in these terms; for the targets, minus the
+    precision."""
     bias: Floats
     slope: Floats
     """(n_states,), (covariate columns, n_states): the states have logits bias + f @ slope."""
@@ -167,12 +168,12 @@ class StatesPoint:
 
     @property
     def start(self) -> Floats:
-        """(p',) their mean where all other design columns are zero."""
+        """(p',) mean of the Gaussian targets where all other design columns are zero."""
         return self.spread @ self.linear
 
     @cached_property
     def lean(self) -> Floats:
-        """(d, p') what every other design column adds to their mean; zero for their own."""
+        """(d, p') slopes of this mean on the other design columns; zero for the targets' own."""
         lean = self.pull @ self.spread
         lean[self.states.numbers] = 0.0
         return np.asarray(lean)

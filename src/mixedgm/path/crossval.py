@@ -196,7 +196,7 @@ class CV(_ByPrediction):
 
 
 def _unit_terms(evidence: Evidence, splits: list[Split]) -> Floats:
-    """(n_splits,) how far the log units of the numbers held out are from their mean over all rows.
+    """(n_splits,) mean log units of held-out numbers, less those over all rows.
 
     Zeros of hurdle columns and missing cells have no unit, so that parts with more numbers would
     seem to fit worse, or better, only because of the units.

@@ -43,9 +43,9 @@ class Choice:
     groups: Ints | None = None
     """The chosen edges, where they are not just those of the point."""
     frequencies: Floats | None = None
-    """(n_groups,) how often each edge was selected in subsamples at the chosen lam."""
+    """(n_groups,) share of subsamples in which each edge was selected at the chosen lam."""
     probabilities: Floats | None = None
-    """(n_groups,) how probable each edge is; NaN where it has no test."""
+    """(n_groups,) probability of each edge; NaN where it has no test."""
     untested: tuple[tuple[str, str, str], ...] = ()
     """Names of the columns of chosen edges without a test, and why they have none."""
     expected_false: float | None = None

@@ -149,7 +149,7 @@ def open_numbers(task: Task, groups: Ints, theta: Floats, rows: float = 1.0) -> 
 
 
 def noise_worth_one_row(task: Task) -> Floats:
-    """(n_real,) what one row has of a number's variance."""
+    """(n_real,) noise worth one row: the variance of a number without edges, divided by n."""
     precision, _ = _alone(task)
     return 1.0 / (precision * task.total_weight)
 

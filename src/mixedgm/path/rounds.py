@@ -110,7 +110,8 @@ class Unpenalised:
     """Triples; None: all that the completed rows have."""
     max_iter: int = 200
     variances: Floats | None = None
-    """(n_groups,) of the coefficients of every edge, if these are known; see `ridge_of`."""
+    """(n_groups,) variances of the coefficients of every edge, if these are known; see
+    `ridge_of`."""
     _ridge: tuple[Ints, Ints] | None = field(default=None, init=False)
     """Edges that need a ridge, and numbers that need noise, once these are known."""
     _judged: Ints | None = field(default=None, init=False)

@@ -64,7 +64,7 @@ class Reference:
     """Variances of the continuous columns: the node term of a column that is constant in the
     resample."""
     observed: NDArray[np.bool_]
-    """(declared levels,) those that have rows."""
+    """(declared levels,) whether each has rows."""
     spiked: Floats
     """(hurdle columns, 3) means of what multiplies their own terms: the node terms of one that has
     no zeros, or does not vary beside them, in the resample."""
@@ -92,7 +92,7 @@ class Task:
     units: Units
     """Centre and scale of the continuous columns."""
     observed: NDArray[np.bool_]
-    """(declared levels,) those that have rows."""
+    """(declared levels,) whether each has rows."""
     schema: Schema
     """Columns and declared levels."""
     smooth: Smooth
@@ -621,7 +621,7 @@ def _by_rows(change: Callable[[slice], None], shape: tuple[int, ...], n_threads:
 
 
 def _shares(design: Design) -> Floats:
-    """(n,) what every row counts, of one."""
+    """(n,) weight of every row divided by the total weight."""
     if design.weights is None:
         return np.full(design.n_rows, 1.0 / design.n_rows)
     return np.asarray(design.weights / design.total_weight)

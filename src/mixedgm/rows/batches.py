@@ -116,9 +116,9 @@ class ScoredBatch(BatchKind):
     """Ordinal columns and counts of at most V values: (logits of values) -> expected score."""
 
     scores: Array
-    """(G, V) of every value."""
+    """(G, V) scores of the values."""
     features: Array | None
-    """(G, V, terms) what multiplies own terms; None where every value has its own."""
+    """(G, V, terms) statistics of the own terms; None where every value has its own."""
 
     def _given(self, xp: Array, m: Array, own: Array) -> tuple[Array, Array, Array]:
         """Probabilities of values, log normalisers, expected scores (G, 1, rows)."""
@@ -181,7 +181,7 @@ class SpikedBatch(BatchKind):
     """Hurdle columns: (odds, linear term, precision) -> whether, and how much."""
 
     constants: Array
-    """(3, G, 1) what `HurdleKind.constants` says: 1 / scale of b, centres of x and of b."""
+    """(3, G, 1) constants as in `HurdleKind.constants`: 1 / scale of b, centres of x and of b."""
 
     def sums(self, xp: Array, m: Array, own: Array, weight: Array | None) -> BatchSums:
         """By c = own term + predictor of x: x given b = 1 has mean c / precision.
@@ -276,7 +276,7 @@ class NodeBatch:
         return xp.matmul(_turned(xp, slopes), columns)
 
     def own_rows(self, xp: Array, matrix: Array, before: int) -> Array:
-        """(G, w, rows) what a matrix has for the nodes' own columns; its first is `before`."""
+        """(G, w, rows) rows of a matrix for the nodes' own columns; its first is `before`."""
         if self.first_covered >= 0:
             first = self.first_covered - before
             part = matrix[first : first + self.n_nodes * self.width, :]

@@ -41,7 +41,7 @@ class RowsByColumn:
     sums: Floats
     """(d,) weighted sums of all design columns."""
     weights: Floats
-    """(n,) those of the rows, or none where all are one."""
+    """(n,) weights of the rows; empty where all are one."""
 
     @classmethod
     def of(

@@ -130,7 +130,7 @@ class Outside:
     """(k, 2) these pairs, or `most` of them: by falling entry, equal ones in the order of the
     pairs. u < v, unless pairs are ordered."""
     entries: Floats
-    """(k,) their entries."""
+    """(k,) entries of these pairs."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -251,7 +251,7 @@ class DeviceRows:
         return ColumnMoments(self.total_weight, mean, squares, shares)
 
     def _column_sums(self) -> Floats:
-        """(2, d) of the columns and of their squares."""
+        """(2, d) weighted sums of the columns and of their squares."""
         xp, total = self.arrays.xp, np.zeros((2, self._d))
         for block in self._blocks():
             z = block.z[: self._d, :]

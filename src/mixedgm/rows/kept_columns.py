@@ -58,7 +58,7 @@ class KeptColumns:
 
     @cached_property
     def column_place(self) -> Ints:
-        """(d,) the same for all design columns, among all that are kept."""
+        """(d,) place of each design column among all that are kept; -1: it follows."""
         first = self.nodes.n_gaussian
         return np.concatenate([np.arange(first), np.where(self.place < 0, -1, first + self.place)])
 

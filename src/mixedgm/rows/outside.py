@@ -201,7 +201,7 @@ class DesignColumns:
     columns: Floats
     """(d, n)."""
     share: Floats
-    """(n,) what every row counts, of one."""
+    """(n,) weight of every row divided by the total weight."""
 
     @classmethod
     def of(

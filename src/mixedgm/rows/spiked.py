@@ -104,7 +104,7 @@ def covariance_of_statistics(terms: Any, of_b: Any, of_x: Any, xp: Any = np) -> 
 
 
 def own_covariance(terms: Floats) -> Floats:
-    """(3, 3) of (b, x, -x^2 / 2) for a node with these own terms and no neighbours."""
+    """(3, 3) covariance of (b, x, -x^2 / 2) for a node with these own terms and no neighbours."""
     bb, xb, xx, qb, qx, qq = (
         part[0] for part in covariance_of_statistics(terms, np.zeros(1), np.zeros(1))
     )

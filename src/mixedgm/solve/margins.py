@@ -140,7 +140,7 @@ class _Table:
 
     @cached_property
     def absent(self) -> NDArray[np.bool_]:
-        """(own terms,) those of levels without rows."""
+        """(own terms,) whether each is of a level without rows."""
         out = np.zeros(len(self._is_free), dtype=bool)
         out[self._is_free] = self.share[self.nodes.free_values] == 0.0
         return out

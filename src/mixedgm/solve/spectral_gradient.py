@@ -130,10 +130,10 @@ class IndependentScale:
     """Eigenvectors and eigenvalues of the covariance of what multiplies the own terms of every
     discrete node."""
     moved: list[Floats | None]
-    """(own terms, width) what own terms of a discrete node with numbers rise by when its predictors
-    do; None for other nodes, whose own terms are those of their design columns."""
+    """(own terms, width) rise of the own terms of a discrete node with numbers when its predictors
+    rise; None for other nodes, whose own terms are those of their design columns."""
     precision: Floats
-    """(n_gaussian,) of the numbers, given the others."""
+    """(n_gaussian,) precisions of the numbers, given the others."""
 
     @classmethod
     def at(cls, smooth: Smooth, theta: Floats) -> IndependentScale:

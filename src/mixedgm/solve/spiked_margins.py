@@ -125,7 +125,7 @@ def _target(nodes: Nodes, margins: Margins) -> Floats:
 
 
 def _drawn(params: Params, state: ChainState, rng: np.random.Generator, first: int = 0) -> Floats:
-    """(rows, terms) what multiplies the terms, in rows that the chains go on to draw."""
+    """(rows, terms) statistics of the terms, in rows that the chains go on to draw."""
     model, nodes = SpikedColumns.of(params, KnownColumns.none()), params.nodes
     numbers = nodes.gaussian
     model.sweep(state, first, rng)

@@ -139,7 +139,7 @@ class Column:
 
     @property
     def own_scores(self) -> Floats:
-        """(n_values,) what the other columns see of every value of an ordinal or count column."""
+        """(n_values,) scores of the values of an ordinal or count column."""
         kind = self.node_kind
         assert isinstance(kind, Scored)
         return kind.own_scores(self.n_values)

@@ -64,7 +64,7 @@ class HurdleKind(Kind):
         return np.asarray((both - self.centre) / self.scale)
 
     def statistics(self, values: Floats) -> Floats:
-        """(n, 3) what multiplies own terms: b, y, -y^2 / 2, with y in units of its scale."""
+        """(n, 3) statistics of the own terms: b, y, -y^2 / 2, with y in units of its scale."""
         y = self.amounts(values) / self.scale[1]
         return np.column_stack([values != 0.0, y, -0.5 * y**2])
 
@@ -75,7 +75,7 @@ class HurdleKind(Kind):
         return 1.0 / scale_b, x / scale_x, b / scale_b
 
     def moved(self, predictors: Floats) -> Floats:
-        """(3,) what own terms rise by when the predictors of both columns rise by so much."""
+        """(3,) rise of the own terms when the predictors of both columns rise by so much."""
         return np.array([predictors[0] / self.scale[0], predictors[1], 0.0])
 
     def marginal(self, means: Floats) -> Floats:
@@ -135,7 +135,7 @@ class HurdleKind(Kind):
 
     @staticmethod
     def parts(mean: Floats, variance: Floats, share: Floats) -> Floats:
-        """(n, 3) what `point` takes, from moments with zeros in them and shares of not zero."""
+        """(n, 3) conditionals for `point`, from moments including zeros and shares of not zero."""
         with np.errstate(divide="ignore"):
             there = np.log(share)
         share = np.maximum(share, 1e-300)

@@ -50,7 +50,7 @@ class Scored(Kind):
         return np.zeros(n_values)
 
     def scores(self, n_values: int) -> Floats:
-        """(n_values,) what the other columns see of every value."""
+        """(n_values,) scores with which the values enter other conditionals."""
         return (self.own_scores(n_values) - self.centre) / self.scale
 
     def amounts(self, n_values: int) -> Floats:
@@ -62,7 +62,7 @@ class Scored(Kind):
         return float(self.scores(n_values).mean())
 
     def features(self, n_values: int) -> Floats:
-        """(n_values, n_biases) what multiplies the own terms."""
+        """(n_values, n_biases) statistics of the own terms, by value."""
         if self.is_free:
             return np.eye(n_values)
         s = self.scores(n_values)
@@ -83,7 +83,7 @@ class Scored(Kind):
         return OrdinalKind(level_scores=tuple(scores))
 
     def moved(self, n_values: int) -> Floats:
-        """(n_biases,) what own terms rise by when the predictor rises by one."""
+        """(n_biases,) rise of the own terms when the predictor rises by one."""
         return self.scores(n_values) if self.is_free else np.eye(self.n_biases(n_values))[0]
 
     def kept(self, observed: NDArray[np.bool_]) -> Scored:
