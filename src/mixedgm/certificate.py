@@ -54,7 +54,7 @@ class Claim:
     noise : ndarray (n_real,) or None
         Half of this times the precision is added for every number.
     beyond : tuple of PairWeights or None
-        Of a wide table, whose layout has candidates only: the penalty's derivative at zero and the
+        For a wide table, whose layout has candidates only: the penalty's derivative at zero and the
         yardstick of all pairs; inf for pairs that are not permitted.
     """
 
@@ -75,13 +75,13 @@ class Standardised:
     Parameters
     ----------
     centre, scale : ndarray
-        Of the numbers, and of the scores of values.
+        Centre and scale of the numbers, and of the scores of values.
     observed : bool array
         Which declared values have rows, or can do without.
     features : ndarray (n, F) or None
-        What deviations are multiplied by.
+        Features that deviations are multiplied by.
     middle : ndarray (d,) or None
-        What is taken from design columns before.
+        Numbers that are subtracted from design columns before.
     """
 
     centre: Floats

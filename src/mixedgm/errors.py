@@ -52,9 +52,9 @@ class Finding:
     column : str or None
         The column it is about; None when it is about the whole table or an option.
     what : str
-        What was found, with values and counts.
+        Problem that was found, with values and counts.
     remedy : str
-        What to do about it, where possible as the line to write. May be empty.
+        Remedy, where possible as the line to write. May be empty.
     severity : {"error", "warning", "note"}
         An error stops the work, a warning does not. A note is shown by `check_table` only.
     wrong_type : bool
@@ -273,7 +273,7 @@ class SamplingWarning(UserWarning):
     message : str
         What is wrong; ``{places}`` stands where columns and levels are to be named.
     places : tuple of int
-        What it is about: positions among the continuous columns and then all levels.
+        Positions of the places among the continuous columns and then all levels.
 
     Examples
     --------

@@ -133,7 +133,7 @@ class FittedModel:
     edge_probability : ndarray, of the same shape, or None
         How probable each edge is, where tests of all pairs chose the graph.
     margins : Margins or None
-        Of the training table; None where no table gave the joint distribution of all columns.
+        Margins of the training table; None if no table gave the joint distribution of all columns.
     known_terms : NodeTerms or None
         `joint_terms`, where a file had them.
     shrunken_norms : ndarray (1 + moderators, p + q, p + q) or None
@@ -509,7 +509,7 @@ class FittedModel:
     ) -> Interaction:
         """Parameters between two columns, with level names; with a moderator, their deviations.
 
-        Those of a categorical moderator come level by level, one table below the other.
+        Deviations by a categorical moderator come level by level, one table below the other.
         Standardised: with numbers and scores, moderators too, in standard deviations.
         """
         u, v = self.schema.node_index(a), self.schema.node_index(b)
@@ -572,7 +572,7 @@ class FittedModel:
     def points(self, value: Point | None = None) -> Points:
         """Functions that turn the conditional of every node into predictions.
 
-        `value` is what ordered values are predicted by; by default, as their kind says.
+        `value` names the number that predicts ordered values; by default, that of their kind.
         """
         kinds, columns = self.schema.spans.kinds, self.schema.nodes
         return {

@@ -492,7 +492,7 @@ def _grid(task: Task, options: Options) -> Floats:
 def _by_nodes(task: Task, per_group: Floats | None) -> Floats | None:
     """A value per edge, the same for all its groups, as a symmetric matrix over nodes.
 
-    Those of deviations follow.
+    Matrices of deviations follow.
     """
     if per_group is None:
         return None

@@ -45,7 +45,7 @@ def consistency(
         The truth, as of `from_params`, `random_model` or `datasets.make_ladder`.  A fitted model
         is taken as the truth, too: would it be found again?
     loss : {"pseudolikelihood", "likelihood"}
-        What the estimator minimises.
+        Loss that the estimator minimises.
     penalty_weights : {"calibrated", "uniform"}
         The estimator's penalty weights.
     n_draws : int

@@ -49,11 +49,11 @@ class Consistency:
     pairs : tuple of MissingEdge
         Every pair without an edge, the worst first; `frame()` gives them as a frame.
     constants : Constants
-        Those of the theorem; estimates, taken at the truth.
+        Constants of the theorem; estimates, taken at the truth.
     standard_error : float
-        Of the numbers of pairs, by the jackknife; 0 where expectations are exact.
+        Standard error of the pairs' numbers, by the jackknife; 0 where expectations are exact.
     convexity_error : float
-        The same for the restricted convexity.
+        Standard error of the restricted convexity, by the jackknife; 0 if expectations are exact.
     gradient_at_truth : float
         The largest entry of the expected gradient at the truth.  It is zero in theory, so this is
         how far expectations are off.

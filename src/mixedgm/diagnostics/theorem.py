@@ -57,7 +57,7 @@ class Constants:
     tau : float
         Margin of the irrepresentable condition; the theorem needs it positive.
     tau_bar : float
-        The same number over edges and missing edges together, at least 1.
+        Irrepresentability number over edges and missing edges together, at least 1.
     convexity : float
         Smallest eigenvalue of the curvature on the model subspace, at the truth.
     gradient_change, curvature_change : float

@@ -195,7 +195,7 @@ class SpikedColumns:
     def log_density(self, node: int, values: Floats, rng: np.random.Generator) -> Floats:
         """(m,) log density of one unknown column with real values, averaged over the chains.
 
-        Of a spiked one at zero, the log probability of zero.
+        For a spiked column at zero, it is the log probability of zero.
         """
         out = np.empty(len(values))
         for rows, state in self._blocks(rng):

@@ -129,7 +129,7 @@ class Layout:
     Parameters
     ----------
     nodes : Nodes
-        Their kinds and design columns.
+        Nodes, with their kinds and design columns.
     pairs : ndarray (n_groups, 2)
         Permitted edges, or those of a wide table that are candidates; u < v, or in both directions
         when nodewise.  Sorted, but for pairs that were `appended`.

@@ -228,7 +228,7 @@ def at_values(params: Params, values: Sequence[float]) -> Params:
 def without(params: Params, nodes: Sequence[int], values: Sequence[float]) -> Params:
     """The model of the other columns when these have the given values (of levels: their codes).
 
-    What they say goes into the biases; for separate regressions, too.
+    Their contributions go into the biases, also for separate regressions.
     """
     bias = params.bias
     for node, value in zip(nodes, values, strict=True):

@@ -43,7 +43,7 @@ class Nodes:
     Parameters
     ----------
     kinds : tuple of Kind
-        Of every node, in the order of `KINDS`.
+        Kind of every node, in the order of `KINDS`.
     n_values : tuple of int
         Number of values of every node; 0 for any real number.
 
@@ -224,7 +224,7 @@ class Nodes:
     def scores(self) -> Floats:
         """(sum of slots,) score of every value of every scored node; zero for indicators.
 
-        Of a spiked node, what `HurdleKind.constants` says.
+        A spiked node has `HurdleKind.constants` instead.
         """
         out = np.zeros(int(self.slot_start[-1]))
         for j, kind, n in self.scored:
@@ -269,7 +269,7 @@ class Nodes:
     def own_logits(self, terms: Floats) -> Floats:
         """(..., sum of slots) logits of every value without neighbours, from (..., own terms).
 
-        Of a spiked node these are the own terms themselves.
+        For a spiked node these are the own terms themselves.
         """
         if self._features is None:
             return terms

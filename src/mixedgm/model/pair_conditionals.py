@@ -117,7 +117,7 @@ def information(u: End, v: End, of_u: Floats, of_v: Floats, theta: Floats) -> Fl
     u, v : End
         The two columns.
     of_u, of_v : ndarray (n, width)
-        What the rest of every row predicts of each, without the other.
+        Linear predictors of each by the rest of every row, without the other.
     theta : ndarray (width of u, width of v) or (n, width of u, width of v)
         Parameters of their edge: the same in all rows, or those of every row.
 

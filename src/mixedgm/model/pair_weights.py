@@ -23,7 +23,7 @@ class PairWeights:
     Parameters
     ----------
     scale : ndarray (n_nodes,)
-        What every node multiplies the weights of its pairs by.
+        Factor of every node in the weights of its pairs.
     kind : ndarray of int (n_nodes,)
         Nodes of the same kind have the same factors.  These kinds are finer than those of columns.
     by_kind : ndarray (n_kinds, n_kinds)
@@ -32,7 +32,7 @@ class PairWeights:
     pairs : ndarray of int (n_exceptions, 2)
         Exceptions, sorted, each once; u < v, unless the pairs of the question are ordered.
     weights : ndarray (n_exceptions,)
-        Their weights.
+        Weights of the exceptions.
 
     Examples
     --------

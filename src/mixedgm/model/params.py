@@ -269,7 +269,7 @@ class Params:
     def edge_coef(self, rule: str) -> Floats:
         """Symmetric d x d matrix of the edges.
 
-        Of separate regressions: the mean of the two copies of every edge, where the rule finds one.
+        For separate regressions, the mean of the two copies of every edge, if the rule finds one.
         """
         if not self.nodewise:
             return self.coef
@@ -340,7 +340,7 @@ class Params:
     def unlocated(self) -> Params:
         """Parameters in own units, with spiked columns as 1[x != 0] and x: the same distribution.
 
-        Of y = x - l 1[x != 0], terms of y are terms of x, and -l times these of 1[x != 0].
+        With y = x - l 1[x != 0], terms of y are terms of x, and -l times these of 1[x != 0].
         """
         nodes, bias, coef = self.nodes, self.bias.copy(), self.coef.copy()
         if not nodes.locations.any():

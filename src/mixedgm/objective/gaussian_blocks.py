@@ -1,6 +1,6 @@
 """Rows and a layout -> the Gaussian terms, from second moments of each node's own predictors only.
 
-The same terms as in `pseudolikelihood.GaussianTerms`, for tables with so many columns that nothing
+They are the terms of `pseudolikelihood.GaussianTerms`, for tables with so many columns that nothing
 of size d x d is asked for: every node has a small matrix of the columns that it sees.
 """
 

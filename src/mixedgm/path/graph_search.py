@@ -75,7 +75,7 @@ def settled(
 ) -> SettledGraph:
     """Move from a graph to better ones until tests and graph agree; refits begin at `theta`.
 
-    Of more than `many_pairs`, most have rough tests only, and no edges change places with rivals.
+    With more than `many_pairs`, most have rough tests only, and no edges change places with rivals.
     """
     every = np.ones(task.layout.n_groups)
     graph = np.union1d(affordable(task, graph, every), task.penalty.free)

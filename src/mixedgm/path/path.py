@@ -71,13 +71,13 @@ class Path:
     n_edges, objective, kkt, kkt_relative, converged : ndarray
         One entry per lam; `kkt_relative` is `kkt` divided by lam.
     passes, curvature_passes, seconds, pass_seconds, curvature_seconds : ndarray
-        What each lam cost; `seconds` is the total time.
+        Cost of each lam; `seconds` is the total time.
     lam_max : float
         The smallest lam without penalised edges.
     schema : Schema
         The columns of the table.
     loss : str
-        What was minimised besides the penalty.
+        Loss that was minimised besides the penalty.
     points : tuple of PathPoint
         Everything about each lam: status, notes, steps.
 

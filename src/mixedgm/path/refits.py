@@ -139,7 +139,7 @@ def ridge_of(task: Task, groups: Ints, held: Ints, variances: Floats | None = No
 def open_numbers(task: Task, groups: Ints, theta: Floats, rows: float = 1.0) -> NDArray[np.bool_]:
     """Whether its neighbours leave less than rows / n of a number's variance.
 
-    Of a hurdle column: of the variance of what is not zero, and of its rows.
+    For a hurdle column: of the variance of what is not zero, and of its rows.
     """
     layout, (precision, n) = task.layout, _alone(task)
     joined = np.zeros(layout.n_nodes, dtype=bool)

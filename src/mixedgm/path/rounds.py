@@ -193,11 +193,11 @@ class Incomplete:
     gaps : Gaps
         The rows.
     recipe : Recipe
-        With a loss that has a joint distribution.
+        Recipe, with a loss that has a joint distribution.
     reference : Reference, optional
-        Of the table that they are a resample of.
+        Values of the table that the rows are a resample of.
     n_threads : int
-        For passes over the completed rows.
+        Threads for passes over the completed rows.
     """
 
     gaps: Gaps

@@ -161,7 +161,7 @@ class StabilitySelection(ByResamples):
         selection is less probable than q / P (Shah and Samworth).  The other one assumes
         unimodal distributions of simultaneous selection in both halves and allows for larger q.
     checkpoint : path of a folder, optional
-        As for `StARS`.
+        Folder of checkpoints, as for `StARS`.
 
     References
     ----------

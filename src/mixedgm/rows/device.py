@@ -439,7 +439,7 @@ class DeviceRows:
     def _seen(self, coef: Coefficients) -> Floats:
         """(q,) sums of the logits of what was observed, which are linear in the coefficients.
 
-        Of a value that no row has, the logit may be -inf.
+        The logit of a value that no row has may be -inf.
         """
         nodes, incidence = self.nodes, coef.incidence
         shares = self._observed_shares

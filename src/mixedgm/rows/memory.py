@@ -521,7 +521,7 @@ class MemoryRows:
     def _seen(self, coef: Coefficients) -> Floats:
         """Mean logits of the values that scored nodes have, which are linear in what was observed.
 
-        Of a value that no row has, the logit may be -inf.
+        The logit of a value that no row has may be -inf.
         """
         nodes, incidence = self.nodes, coef.incidence
         first, last = nodes.n_spiked, nodes.first_indicator

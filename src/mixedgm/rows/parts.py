@@ -122,7 +122,7 @@ class PartedRows:
     sizes : sequence of int
         The number of rows of every part.
     nodes : Nodes
-        As of `MemoryRows`.
+        Nodes, as of `MemoryRows`.
     n_threads : int
         Threads for every part; they change the time only.
 

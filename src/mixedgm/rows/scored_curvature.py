@@ -304,7 +304,7 @@ def _turn_rows(data, begin, stride, n_rows, turned, moderating, weight):  # type
 def _sums(data, rows, nodes, shape, bias, incidence, values, start, sizes, out):  # type: ignore[no-untyped-def]
     """Sums over the rows first, first + stride, ... of `rows` = (first, last, stride).
 
-    Those of the node number k of `nodes` begin at start[k] of `out`: v z z' beside c z', columns by
+    Sums of the node number k of `nodes` begin at start[k] of `out`: v z z' beside c z', columns by
     (columns and own terms); then the covariances of own terms, of which the lower triangle counts.
     sizes = (rows of a block, most columns, most values, most own terms).
     """

@@ -191,7 +191,7 @@ class _Point:
     def off(self) -> Floats:
         """(p + own terms + p,) expectations of the node statistics, less those of the table.
 
-        Those of x, of what multiplies own terms (indicators, for instance), and of x^2.
+        The statistics are x, what multiplies own terms (indicators, for instance), and x^2.
         """
         return _difference(self.table, self.moments)
 

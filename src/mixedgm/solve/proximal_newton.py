@@ -301,7 +301,7 @@ def _certainty(problem: Problem) -> float:
 def _with_miss(layout: Layout, target: Floats, miss: Floats) -> Floats:
     """Where the model has its minimum, and what is expected to be missing from there.
 
-    Of groups that are large beside it only: others may end up at zero.
+    Only groups that are large beside it count: others may end up at zero.
     """
     sure = 2.0 * layout.group_norms(miss) <= layout.group_norms(target)
     out = target + miss

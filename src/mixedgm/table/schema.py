@@ -58,7 +58,7 @@ class Column:
     Parameters
     ----------
     name : str
-        Its name in the table.
+        Name of the column in the table.
     kind : {"continuous", "hurdle", "ordinal", "count", "categorical"}
         How it is modelled.
     role : {"target", "covariate"}
@@ -74,7 +74,7 @@ class Column:
     label : int or None
         The name in a pandas frame where that is a whole number; `name` is then its text.
     scores : tuple of float
-        Of the levels of an ordinal column; empty for 0, 1, 2, ...
+        Scores of the levels of an ordinal column; empty for 0, 1, 2, ...
     thresholds : {"free", "quadratic"}
         Whether every level of an ordinal column has a term of its own, or all of them a quadratic
         function of the score.
@@ -83,7 +83,7 @@ class Column:
     zero_term : bool
         Whether zero has a term of its own in a count column.
     location : float
-        Of a hurdle column: what "how much" is counted from; the mean of all values but zeros.
+        Value of a hurdle column from which "how much" is counted: the mean of all values but zeros.
 
     Examples
     --------

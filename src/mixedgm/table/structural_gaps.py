@@ -48,7 +48,7 @@ class StructuralGap:
     n_missing, n_rows : int
         Rows with such values that lack the column, and all of them.
     n_missing_elsewhere, n_elsewhere : int
-        The same for all other rows.
+        Numbers of all other rows: those that lack the column, and all of them.
     lone : bool
         Whether the other rows that know `by` have one and the same value of it.
     """
