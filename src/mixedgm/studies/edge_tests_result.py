@@ -71,10 +71,10 @@ class EdgeTests:
         and given the edges that stand beside the pair, with lower and upper, the ends of its
         interval; for pairs with one parameter estimate and se, in standard deviations of numbers
         and scores and from the first to the second of two levels (for two such columns a log odds
-        ratio); norm, that of the parameters;
-        statistic (W, or the likelihood ratio where the notes say so) and df; p; p_holm and p_bh, adjusted for all pairs; probability of an edge;
-        log_bf, the log Bayes factor for an edge at the spread of effects in this table, and
-        log_bf_unit, that of unit information; verdict; in_model, whether the fitted model has it.
+        ratio); norm, that of the parameters; statistic (W, or the likelihood ratio where the notes
+        say so) and df; p; p_holm and p_bh, adjusted for all pairs; probability of an edge; log_bf,
+        the log Bayes factor for an edge at the spread of effects in this table, and log_bf_unit,
+        that of unit information; verdict; in_model, whether the fitted model has it.
         Where some pairs have no test, also untested: why an information criterion judges them.
 
         Names of columns from statistic to verdict, df apart, end in "_free" after
