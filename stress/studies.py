@@ -23,7 +23,7 @@ from stress.study_checks import (
     tests_by_name,
 )
 
-_N_BOOT = 15
+_N_BOOT = 8
 _CLOSE = 0.02
 """Standard errors by which estimates may differ that should be equal."""
 _FAR = 1.5
@@ -77,7 +77,7 @@ def _bootstrapped(inquiry: Inquiry, case: MildTable, model: Any, rng: np.random.
         return
     inquiry.ask("tables of the bootstrap", lambda: check_bootstrap(found))
     inquiry.ask("bootstrap in words", lambda: _words(inquiry, found))
-    if rng.random() < 0.05:
+    if rng.random() < 0.02:
         inquiry.ask("bootstrap by two processes", lambda: _same(found, ask(n_jobs=2)))
     if found.pair_replicates is None or found.select == "again" or "groups" in options:
         return
@@ -85,7 +85,7 @@ def _bootstrapped(inquiry: Inquiry, case: MildTable, model: Any, rng: np.random.
     drawn = completion is not None and completion.drawn  # by numbers that the order changes
     if rng.random() < 0.4 and not drawn:
         inquiry.ask("columns in another order", lambda: _turned_around(case, found))
-    if rng.random() < 0.3:
+    if rng.random() < 0.2:
         kind = str(rng.choice([kind for kind in KINDS if kind != "hurdle"]))
         cells = nearly_constant(rng, case.n, kind)
         inquiry.ask("one more column", lambda: _with_one_more(case, found, cells, kind))
@@ -238,7 +238,7 @@ def _compared(inquiry: Inquiry, case: MildTable, rng: np.random.Generator) -> No
         return
     inquiry.ask("tables of the comparison", lambda: check_comparison(found))
     inquiry.ask("comparison in words", lambda: _words(inquiry, found))
-    if rng.random() < 0.04:
+    if rng.random() < 0.02:
         inquiry.ask("comparison by two processes", lambda: _same_comparison(found, ask(2)))
 
 

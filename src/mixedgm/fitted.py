@@ -608,6 +608,12 @@ class FittedModel:
         self.require_fixed_edges()
         return self.params
 
+    @property
+    def completing_params(self) -> Params:
+        """What rows with gaps are completed by: separate regressions agree on each edge for it."""
+        self.require_fixed_edges()
+        return self.params.pairwise
+
     def require_fixed_edges(self) -> None:
         """Raise ParameterError where edges vary with moderators."""
         if self.moderators:

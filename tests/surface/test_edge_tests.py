@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.special import expit, logit
-from scipy.stats import false_discovery_control, norm
+from scipy.stats import chi2, chi2_contingency, false_discovery_control, norm
 
 import mixedgm as mg
 from tests.support.patients import KIND, TYPES, patients
@@ -93,6 +93,20 @@ def test_pairs_that_have_no_test_leave_the_strengths_of_all_others_where_they_ar
     for pair, row in tests.edges().set_index(["source", "target"]).iterrows():
         same = pair_of(frame, *pair)[columns].to_numpy()[0]
         np.testing.assert_allclose(same, row[columns].to_numpy(float), rtol=1e-3, atol=1e-6)
+
+
+@pytest.mark.parametrize("cells", [[[60, 0], [8, 5]], [[100, 0], [20, 7]]])
+def test_where_an_estimate_runs_far_out_statistic_and_p_are_those_of_the_likelihood_ratio(cells):
+    place = np.repeat(np.arange(4), np.ravel(cells))
+    names = np.array(["no", "yes"])
+    z = np.random.default_rng(0).normal(size=len(place))
+    table = pd.DataFrame({"a": names[place // 2], "b": names[place % 2], "z": z})
+    found = mg.edge_tests(mg.MixedGraphicalModel(lam=0.05).fit(table), table)
+    pair = pair_of(found.edges(), "a", "b").iloc[0]
+    g, *_ = chi2_contingency(cells, correction=False, lambda_="log-likelihood")
+    assert pair["statistic"] == pytest.approx(g, rel=0.02)  # a ridge worth one row
+    assert pair["p"] == pytest.approx(chi2.sf(pair["statistic"], 1))
+    assert any("1 pairs have the likelihood ratio" in note for note in found.notes)
 
 
 def test_the_origin_of_a_number_changes_no_strength_and_no_interval(table, tests):

@@ -263,6 +263,24 @@ def test_bootstrap(fitted):
     assert len(again.selection()) > 0
 
 
+def test_separate_regressions_have_the_estimates_and_tests_of_pairs_that_other_losses_have():
+    table = punched(mixed(150)[["x", "y", "a"]], 0.15)
+    options = {"missing": "model", "lam": 0.05, "n_jobs": 1}
+    joint, separate = (
+        mg.MixedGraphicalModel(loss=loss, **options).fit(table)
+        for loss in ("pseudolikelihood", "nodewise")
+    )
+    tests = [mg.edge_tests(each, table).edges() for each in (joint, separate)]
+    resampled = [
+        mg.bootstrap(each, table, n_boot=3, random_state=0, n_jobs=1) for each in (joint, separate)
+    ]
+    assert resampled[1].n_failed == 0
+    intervals = [each.intervals() for each in resampled]
+    for (one, other), columns in ((tests, ["statistic", "p"]), (intervals, ["estimate", "se"])):
+        assert other["source"].tolist() == one["source"].tolist()
+        np.testing.assert_allclose(other[columns], one[columns], rtol=0.02, atol=1e-3)
+
+
 def test_check(fitted):
     model, table = fitted
     checked = model.check_fit(table, n_sim=40, random_state=0, n_jobs=1)

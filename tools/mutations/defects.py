@@ -187,7 +187,11 @@ DEFECTS = (
         "sums[first + others] += wanted.T @ joined",
         "sums[first + others] -= wanted.T @ joined",
     ),
-    Defect("inference/two_groups.py", "np.bincount(place + 1, upper", "np.bincount(place, upper"),
+    Defect(
+        "inference/two_groups.py",
+        "count / (1.0 - share + slab.sum(axis=1))",
+        "count / (1.0 + slab.sum(axis=1))",
+    ),
     Defect(
         "inference/statistics.py", "np.minimum(log_p, 0.0) - np.log(2.0)", "np.minimum(log_p, 0.0)"
     ),
@@ -422,8 +426,8 @@ DEFECTS = (
     # -- table
     Defect(
         "table/part_columns.py",
-        "delta * step**3 * a * b * (a * a - a * b + b * b)",
-        "delta * step**3 * a * b * (a * a + b * b)",
+        "delta * square * step * a * b * (a * a - a * b + b * b)",
+        "delta * square * step * a * b * (a * a + b * b)",
     ),
     Defect(
         "table/column_checks.py",
@@ -438,11 +442,15 @@ DEFECTS = (
         "real != 0.0",
     ),
     # -- views
-    Defect("views/plot.py", "return 9.0 + 2.6 * scale.width(edge.strength)", "return 9.0"),
+    Defect(
+        "views/plot.py",
+        "linewidths=[self.scale.width(sizes[at]) for at in plain]",
+        "linewidths=[1.0 for at in plain]",
+    ),
     Defect(
         "views/scale.py",
-        "(_WIDEST - _THINNEST) * min(weight / self.maximum, 1.0)",
-        "_WIDEST * min(weight / self.maximum, 1.0)",
+        "return min((size - low) / span, 1.0) if span > 0.0 else 1.0",
+        "return (size - low) / span if span > 0.0 else 1.0",
     ),
     Defect(
         "views/export.py",
@@ -452,7 +460,7 @@ DEFECTS = (
     Defect("views/comma_separated.py", 'or cell in ("+", "-"):', 'or cell in ("+", "-", "="):'),
     Defect(
         "views/labels.py",
-        "self.fixed[at] + _WRONG * self._met(at, sides, placed)",
-        "self.fixed[at] + self._met(at, sides, placed)",
+        "(_WRONG * faults + np.minimum(taste[at], _WRONG)).argmin()",
+        "np.minimum(taste[at], _WRONG).argmin()",
     ),
 )

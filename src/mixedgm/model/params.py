@@ -278,6 +278,11 @@ class Params:
         there = np.repeat(np.repeat(there, width, axis=0), width, axis=1)
         return np.where(there, 0.5 * (self.coef + self.coef.T), 0.0)
 
+    @property
+    def pairwise(self) -> Params:
+        """The same with one coefficient for both ends of an edge."""
+        return replace(self, coef=self.edge_coef("or"), nodewise=False) if self.nodewise else self
+
     def block_norms(self, matrix: Floats) -> Floats:
         """Euclidean norm of the block of every two nodes in a d x d matrix."""
         start = self.nodes.column_start[:-1]

@@ -186,9 +186,9 @@ class _Place:
         statistics = self.tests.statistics
         groups = self.wanted[np.isin(self.wanted, list(ratios)) & self.tests.tested[self.wanted]]
         log_p = statistics.log_p.copy()
-        values = np.array([ratios[g] for g in groups.tolist()])
-        log_p[groups] = statistics.log_p_at(groups, values)
-        return replace(self.tests, statistics=replace(statistics, log_p=log_p))
+        own = {g: ratios[g] for g in groups.tolist()}
+        log_p[groups] = statistics.log_p_at(groups, np.array(list(own.values())))
+        return replace(self.tests, statistics=replace(statistics, log_p=log_p), ratios=own)
 
 
 @dataclass(eq=False)

@@ -87,6 +87,8 @@ class PairTests:
     """The pseudolikelihood of these, with the ridge that the refit needed."""
     task: Task | None = None
     """The rows that were tested: where they have gaps, completed by the graph's own refit."""
+    ratios: dict[int, float] = field(default_factory=dict)
+    """Likelihood ratio statistics of groups whose p-values are of these, not of W."""
     errors: Floats | None = None
     """(draws, edge parameters) errors such as those of the estimates by spread, if asked for."""
 
@@ -99,6 +101,13 @@ class PairTests:
     def ridge(self) -> Ints:
         """Groups of the graph that needed a ridge."""
         return self.fit.ridge
+
+    @cached_property
+    def decisive(self) -> Floats:
+        """(n_groups,) the statistics whose p-values these are: W, or likelihood ratios."""
+        out = self.statistics.statistic.copy()
+        out[list(self.ratios)] = list(self.ratios.values())
+        return out
 
     @property
     def params(self) -> Params:
@@ -343,7 +352,7 @@ def pairs_given(
         estimated,
         smooth,
         task,
-        errors,
+        errors=errors,
     )
 
 

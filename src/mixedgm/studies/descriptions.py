@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -27,13 +27,23 @@ def describe(fitted: FittedModel, a: str, b: str) -> str:
     block = fitted.interaction(first.name, second.name).values
     if not block.any():
         return f"no edge: {a} and {b} are independent given all other columns"
+    if second.has_spike and second.is_covariate and not first.has_spike:
+        parts = (replace(second, part=k) for k in (0, 1))
+        return "; ".join(_beside(first, part, block[:, [part.part]]) for part in parts)
     if first.has_spike or second.has_spike:
         return _of_hurdles(first, second, block)
-    if first.is_real and not first.is_covariate:
+    if first.is_number or second.is_number:
+        return _beside(first, second, block)
+    return _of_cells(fitted, first, second, block)
+
+
+def _beside(first: _End, second: _End, block: Floats) -> str:
+    """How the first column, which is no hurdle column, depends on the second."""
+    if first.is_real:
         return _of_number(first, second, block[0])
     if first.is_number:
         return _of_odds(first, second, block[0])
-    return _of_cells(fitted, first, second, block)
+    return _of_levels(first, second, block[:, 0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +52,8 @@ class _End:
 
     fitted: FittedModel
     node: int
+    part: int = 1
+    """Of a hurdle column: 0, whether it is zero; 1, how much it is."""
 
     @property
     def name(self) -> str:
@@ -81,6 +93,8 @@ class _End:
     @property
     def step(self) -> tuple[float, str]:
         """What an entry is multiplied by, and what it then is about."""
+        if self.has_spike and self.part == 0:
+            return 1.0, f"where {self.name} is not zero"
         if self.is_real or self.has_spike:
             return self.deviation, f"per standard deviation of {self.name}"
         nodes = self.fitted.params.nodes
@@ -158,15 +172,7 @@ def _plain(value: float, *, signed: bool = False) -> str:
 
 def _of_odds(scored: _End, other: _End, entries: Floats) -> str:
     """How the odds of one step more of an ordinal column or a count depend on the other column."""
-    step, words = scored.step
-    if scored.is_real:  # a covariate beside categories
-        odds, more = entries * step, words
-        high, low = other.extremes(odds)
-        ratio = np.exp(odds[high] - odds[low])
-        return (
-            f"{more} the odds of {other.name} = {other.levels[high]} against {other.levels[low]} "
-            f"are {ratio:.2g} times as high"
-        )
+    step, _ = scored.step
     what = f"the odds of one step more of {scored.name}"
     if other.is_number:
         by, words = other.step
@@ -178,6 +184,18 @@ def _of_odds(scored: _End, other: _End, entries: Floats) -> str:
     )
 
 
+def _of_levels(category: _End, covariate: _End, entries: Floats) -> str:
+    """How the odds of levels depend on a number that is given."""
+    step, words = covariate.step
+    odds = entries * step
+    high, low = category.extremes(odds)
+    ratio = np.exp(odds[high] - odds[low])
+    return (
+        f"{words} the odds of {category.name} = {category.levels[high]} against "
+        f"{category.levels[low]} are {ratio:.2g} times as high"
+    )
+
+
 def _of_hurdles(first: _End, second: _End, block: Floats) -> str:
     """Whether a hurdle column is zero, and how much it is if not."""
     hurdle, other, entries = (first, second, block) if first.has_spike else (second, first, block.T)
@@ -185,7 +203,7 @@ def _of_hurdles(first: _End, second: _End, block: Floats) -> str:
     odds, moves = f"the odds of {hurdle.name} != 0", amount / hurdle.precision
     if other.is_number:
         column = 0 if other.has_spike else -1
-        step, words = (1.0, f"where {other.name} is not zero") if other.has_spike else other.step
+        step, words = (replace(other, part=0) if other.has_spike else other).step
         ratio = np.exp(whether[column] * step)
         text = f"{odds} are {ratio:.2g} times as high {words}"
         return f"{text}; where it is not zero, {_moves(hurdle.name, moves[-1], other)}"

@@ -137,7 +137,7 @@ def edge_tests(
         _refuse_with_gaps(covariance, cluster)
         threads = options.runtime.n_threads
         incomplete = Incomplete.of(design, recipe, n_threads=threads, n_draws=FEWEST_DRAWN)
-        _, task = incomplete.at(fitted.pairwise_params)
+        _, task = incomplete.at(fitted.completing_params)
     else:
         task = prepare(design, recipe, n_threads=options.runtime.n_threads)
     clusters = None if cluster is None else _clusters(cluster, frame, design)

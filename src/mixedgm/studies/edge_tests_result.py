@@ -71,10 +71,10 @@ class EdgeTests:
         and given the edges that stand beside the pair, with lower and upper, the ends of its
         interval; for pairs with one parameter estimate and se, in standard deviations of numbers
         and scores and from the first to the second of two levels (for two such columns a log odds
-        ratio); norm, that of the parameters;
-        statistic (W) and df; p; p_holm and p_bh, adjusted for all pairs; probability of an edge;
-        log_bf, the log Bayes factor for an edge at the spread of effects in this table, and
-        log_bf_unit, that of unit information; verdict; in_model, whether the fitted model has it.
+        ratio); norm, that of the parameters; statistic (W, or the likelihood ratio where the notes
+        say so) and df; p; p_holm and p_bh, adjusted for all pairs; probability of an edge; log_bf,
+        the log Bayes factor for an edge at the spread of effects in this table, and log_bf_unit,
+        that of unit information; verdict; in_model, whether the fitted model has it.
         Where some pairs have no test, also untested: why an information criterion judges them.
 
         Names of columns from statistic to verdict, df apart, end in "_free" after
@@ -142,8 +142,8 @@ class EdgeTests:
     def _edges(self) -> Columns:
         layout, statistics, n = self.task.layout, self.tests.statistics, self.effective_n
         estimate, se = self._single
-        p, df = statistics.p, statistics.df
-        unit = 0.5 * (statistics.statistic * n / (1.0 + n) - df * np.log1p(n))
+        p, df, decisive = statistics.p, statistics.df, self.tests.decisive
+        unit = 0.5 * (decisive * n / (1.0 + n) - df * np.log1p(n))
         columns, _ = named_pairs(self.task.schema, layout.pairs)
         if self.task.moderators is not None:
             names = [self.task.schema.nodes[m].name for m in self.task.moderators.nodes]
@@ -153,7 +153,7 @@ class EdgeTests:
             "estimate": estimate,
             "se": se,
             "norm": self._norms,
-            self.named("statistic"): statistics.statistic,
+            self.named("statistic"): decisive,
             "df": df,
             self.named("p"): p,
             self.named("p_holm"): self._adjusted(holm),
@@ -273,6 +273,11 @@ class EdgeTests:
         ]
         if len(self.tests.ridge):
             lines.append(f"{len(self.tests.ridge)} pairs have a ridge worth one row")
+        if self.tests.ratios:
+            lines.append(
+                f"{len(self.tests.ratios)} pairs have the likelihood ratio as their statistic, "
+                "because their estimates are too uncertain for W"
+            )
         if self.tests.untested:
             lines.append(
                 f"{len(self.tests.untested)} pairs are judged by an information criterion instead "

@@ -181,8 +181,7 @@ class ResamplingPlan:
     @property
     def pairwise(self) -> Params:
         """The model with one coefficient for both ends of an edge."""
-        coef = self.params.edge_coef("or") if self.params.nodewise else self.params.coef
-        return replace(self.params, coef=coef, nodewise=False)
+        return self.params.pairwise
 
     # -- drawing -----------------------------------------------------------------------------------
 

@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.linear_model import LogisticRegression
 
 import mixedgm as mg
 from tests.support.patients import patients
@@ -70,6 +71,39 @@ def test_every_pair_of_kinds_has_a_sentence(tmp_path):
     assert said.str.len().between(10, 400).all()
     assert not said.str.contains("nan|inf", regex=True).any()
     assert "says" not in model.edges().columns
+
+
+def given(n=4_000):
+    """A category, a number, and what they follow."""
+    rng = np.random.default_rng(3)
+    count, amount = rng.poisson(1.0, n), np.where(rng.random(n) < 0.5, rng.gamma(2.0, size=n), 0.0)
+    x = 0.5 * count + 0.8 * (amount > 0) + 0.4 * amount + rng.normal(size=n)
+    odds = np.exp(np.outer(0.6 * count + 0.9 * (amount > 0) - 0.3 * amount, [0.0, 1.0, 0.4]))
+    level = (rng.random((n, 1)) > np.cumsum(odds / odds.sum(axis=1, keepdims=True), axis=1)).sum(1)
+    return pd.DataFrame(
+        {"count": count, "amount": amount, "x": x, "level": np.array([*"abc"])[level]}
+    )
+
+
+def test_what_follows_given_counts_and_hurdle_columns_is_told_in_its_own_odds_and_mean():
+    types = {"count": "count", "amount": "hurdle"}
+    model = mg.MixedGraphicalModel(types=types, covariates=["count", "amount"], lam=0.0)
+    table = given()
+    model.fit(table)
+    said = model.describe("count", "level")
+    assert "as count goes from 0 to 1 the odds of level = b against a are" in said
+    x = np.column_stack([np.sqrt(table["count"]), table["amount"] > 0, table["amount"], table["x"]])
+    fit = LogisticRegression(C=np.inf, tol=1e-8, max_iter=1_000).fit(x, table["level"])
+    count, some, amount, _ = fit.coef_[1] - fit.coef_[0]
+    assert numbers(said)[-1] == pytest.approx(np.exp(count), rel=0.03)
+    said = model.describe("amount", "level")
+    assert "where amount is not zero the odds of level" in said
+    assert "per standard deviation of amount the odds of level" in said
+    mean = table["amount"][table["amount"] > 0].mean()  # which is more than nothing by so much
+    assert numbers(said)[0] == pytest.approx(np.exp(some + amount * mean), rel=0.05)
+    said = model.describe("amount", "x")
+    assert said.startswith("x is ")
+    assert "higher where amount is not zero; x is " in said
 
 
 def test_no_edge_and_wrong_questions():
