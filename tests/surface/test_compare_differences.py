@@ -11,7 +11,6 @@ import pytest
 from scipy.stats import chi2, norm
 
 import mixedgm as mg
-from mixedgm.inference.group_patterns import balanced_limit
 
 GIVEN = {"lam": 0.15, "random_state": 0, "n_jobs": 1}
 
@@ -406,23 +405,18 @@ def test_pairs_with_many_parameters_have_strengths_with_intervals() -> None:
     assert sums.tolist() == [row["strength_g"], row["strength_h"]]
 
 
-def test_the_limit_is_where_verdicts_are_expected_to_be_best() -> None:
-    """F1 as a mean over 20,000 draws of which pairs truly differ, for every number of verdicts."""
-    same = np.array([0.02, 0.1, 0.3, 0.45, 0.55, 0.62, 0.7, 0.85, 0.9, *np.full(40, 0.98)])
-    truth = np.random.default_rng(0).random((20_000, len(same))) < 1.0 - same
-    best, f1 = 0, 0.0
-    for k in range(1, len(same) + 1):
-        here = np.mean(2.0 * truth[:, :k].sum(axis=1) / (k + truth.sum(axis=1)))
-        best, f1 = (k, here) if here > f1 else (best, f1)
-    limit = balanced_limit(same)
-    assert (same <= limit).sum() == best
-    assert limit == pytest.approx(1.0 - f1 / 2.0, abs=0.02)
-    assert balanced_limit(np.full(30, 0.8)) == 0.5
-    assert balanced_limit(np.zeros(0)) == 0.5
+def test_the_default_limit_is_half_where_nothing_is_likely_to_differ() -> None:
     found = mg.compare(mixed(), "site", **GIVEN)
-    assert found.limit == balanced_limit(found.tested.same)
+    same = 1.0 - found.edges()["probability_differs"]
+    assert found.limit > 0.5
+    assert found.edges()["differs"].tolist() == (same <= found.limit).tolist()
     assert "are expected to balance best" in " ".join(found.summary().split())
     assert mg.compare(mixed(), "site", limit=0.2, **GIVEN).limit == 0.2
+    noise = pd.DataFrame(np.random.default_rng(0).normal(size=(400, 4)), columns=list("xyzw"))
+    equal = mg.compare(noise, np.arange(400) % 2, **GIVEN)
+    assert equal.edges()["probability_differs"].max() < 0.5
+    assert equal.limit == 0.5
+    assert not equal.edges()["differs"].any()
 
 
 def test_text_and_picture() -> None:
