@@ -400,6 +400,17 @@ def at_precision(part: pd.DataFrame, precision: float) -> str:
     return f"{best:.2f} / {precision:.2f}"
 
 
+def precision_of_nct(n: int) -> float | None:
+    """As published, else that of `nct.py`, if it was run."""
+    if n in PUBLISHED:
+        return PUBLISHED[n]["NCT"][1]
+    file = FILE.with_name("nct.csv")
+    known = pd.read_csv(file).query("rows == @n") if file.exists() else pd.DataFrame()
+    if known.empty:
+        return None
+    return scores(known["true"], known["false"], known["different"])[1]
+
+
 def differing(counts: pd.DataFrame) -> list[str]:
     """Groups that differ: what the verdicts find, and tests of single pairs."""
     lines = head(
@@ -415,7 +426,7 @@ def differing(counts: pd.DataFrame) -> list[str]:
         verdict = scores(part["true"], part["false"], different)
         single = scores(part["true_p"], part["false_p"], different)
         fishers = scores(part["true_fisher"], part["false_fisher"], different)
-        nct = PUBLISHED.get(n, {}).get("NCT") if title == "normal, 0.1" else None
+        nct = precision_of_nct(n) if title == "normal, 0.1" else None
         lines.append(
             line(
                 (
@@ -425,7 +436,7 @@ def differing(counts: pd.DataFrame) -> list[str]:
                     f"{single[0]:.2f} / {single[1]:.2f}",
                     f"{part['false_p'].sum() / same:.3f}",
                     f"{fishers[0]:.2f} / {fishers[1]:.2f}" if "normal" in title else "",
-                    at_precision(part, nct[1]) if nct else "",
+                    at_precision(part, nct) if nct else "",
                 )
             )
         )

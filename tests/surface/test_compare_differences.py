@@ -243,6 +243,28 @@ def test_paired_rows_have_the_variance_of_their_differences() -> None:
     assert row["se_one"] == pytest.approx(alone["se_one"], rel=0.01)
 
 
+def test_paired_rows_may_have_gaps() -> None:
+    """One missing cell changes next to nothing: the rows are nearly those of complete persons."""
+    rng = np.random.default_rng(3)
+    persons = rng.normal(size=(300, 2))
+    table = pd.DataFrame(
+        np.vstack([persons + 0.4 * rng.normal(size=(300, 2)) for _ in range(2)]), columns=["x", "y"]
+    ).assign(wave=np.repeat(["one", "two"], 300), person=np.tile(np.arange(300), 2))
+    table["y"] += np.where(table["wave"] == "one", 0.6, 0.2) * table["x"]
+    gap = table.assign(x=table["x"].where(table.index != 7))
+    whole, missing, apart = (
+        mg.compare(each, "wave", missing="model", **options, **GIVEN).edges().iloc[0]
+        for each, options in (
+            (table, {"paired": "person"}),
+            (gap, {"paired": "person"}),
+            (gap.drop(columns="person"), {}),
+        )
+    )
+    assert missing["statistic"] == pytest.approx(whole["statistic"], rel=0.1)
+    assert missing["se_one"] == pytest.approx(whole["se_one"], rel=0.03)
+    assert missing["statistic"] > 1.5 * apart["statistic"]
+
+
 def test_clusters_of_repeated_rows_are_the_rows() -> None:
     data = mixed(150, seed=6)  # the search takes rows for independent, and finds the same graphs
     twice = data.loc[data.index.repeat(2)].assign(unit=np.repeat(np.arange(len(data)), 2))
