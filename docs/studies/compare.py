@@ -8,9 +8,10 @@ in 5 %.
 
 Tables come from `gibbs.py` and NumPy, which share no code with the package.  Run it when
 `compare` or estimates of pairs change: ``python docs/studies/compare.py --jobs 16``.  It writes
-docs/studies/compare.csv row by row, goes on where that ends, and prints the tables of the guide.
-``--report`` only prints; ``--tables`` and ``--settings`` choose a part.  All settings have their
-first table before any has its second, so that the file can be read at any time.
+docs/studies/compare.csv row by row, goes on where that ends, prints the tables of the guide and
+draws docs/studies/compare.png.  ``--report`` only prints and draws; ``--tables`` and ``--settings``
+choose a part.  All settings have their first table before any has its second, so that the file
+can be read at any time.
 """
 
 import argparse
@@ -399,6 +400,17 @@ def at_precision(part: pd.DataFrame, precision: float) -> str:
     return f"{best:.2f} / {precision:.2f}"
 
 
+def precision_of_nct(n: int) -> float | None:
+    """As published, else that of `nct.py`, if it was run."""
+    if n in PUBLISHED:
+        return PUBLISHED[n]["NCT"][1]
+    file = FILE.with_name("nct.csv")
+    known = pd.read_csv(file).query("rows == @n") if file.exists() else pd.DataFrame()
+    if known.empty:
+        return None
+    return scores(known["true"], known["false"], known["different"])[1]
+
+
 def differing(counts: pd.DataFrame) -> list[str]:
     """Groups that differ: what the verdicts find, and tests of single pairs."""
     lines = head(
@@ -414,7 +426,7 @@ def differing(counts: pd.DataFrame) -> list[str]:
         verdict = scores(part["true"], part["false"], different)
         single = scores(part["true_p"], part["false_p"], different)
         fishers = scores(part["true_fisher"], part["false_fisher"], different)
-        nct = PUBLISHED.get(n, {}).get("NCT") if title == "normal, 0.1" else None
+        nct = precision_of_nct(n) if title == "normal, 0.1" else None
         lines.append(
             line(
                 (
@@ -424,7 +436,7 @@ def differing(counts: pd.DataFrame) -> list[str]:
                     f"{single[0]:.2f} / {single[1]:.2f}",
                     f"{part['false_p'].sum() / same:.3f}",
                     f"{fishers[0]:.2f} / {fishers[1]:.2f}" if "normal" in title else "",
-                    at_precision(part, nct[1]) if nct else "",
+                    at_precision(part, nct) if nct else "",
                 )
             )
         )
@@ -448,12 +460,17 @@ def same(counts: pd.DataFrame) -> list[str]:
     return lines
 
 
-def report(file: Path) -> None:
-    """Print the tables of the page, of what is done so far."""
+def measured(file: Path) -> pd.DataFrame:
+    """What is done so far, in order."""
     order = {title: at for at, title in enumerate(SETTINGS)}
-    counts = pd.read_csv(file).sort_values(
+    return pd.read_csv(file).sort_values(
         ["setting", "rows", "seed"], key=lambda c: c.map(order) if c.name == "setting" else c
     )
+
+
+def report(file: Path) -> None:
+    """Print the tables of the page."""
+    counts = measured(file)
     failed = counts["pairs"].isna()
     counts = counts[~failed]
     lines = [*differing(counts), "", *same(counts), ""]
@@ -464,6 +481,59 @@ def report(file: Path) -> None:
             lines.append(line((name, f"{n:,}", f"{sensitivity} / {precision}", f"{f1:.2f}")))
     lines += ["", f"{failed.sum()} tables could not be compared, as a group lacked a level."]
     sys.stdout.write("\n".join(lines) + "\n")
+
+
+COLOURS = {
+    "verdicts of compare": "#0072B2",
+    "NCT": "#D55E00",
+    "Fisher's z": "#888888",
+    "mgm, CV, AND": "#009E73",
+    "FGL": "#CC79A7",
+    "psychonetrics": "#E69F00",
+}
+
+
+def picture(file: Path) -> None:
+    """Draw sensitivity and precision against rows for every size of a difference."""
+    from matplotlib.figure import Figure
+
+    counts = measured(file)
+    figure = Figure(figsize=(8.5, 5.2), layout="constrained")
+    panels = figure.subplots(2, 3, sharex=True, sharey=True)
+    for column, size in enumerate(("0.05", "0.1", "0.2")):
+        part = counts[counts["setting"] == f"normal, {size}"]
+        panels[0, column].set_title(f"partial correlations differ by {size}", fontsize=10)
+        for label, what in (("verdicts of compare", ""), ("Fisher's z", "_fisher")):
+            points = {
+                n: scores(rows[f"true{what}"], rows[f"false{what}"], rows["different"])
+                for n, rows in part.groupby("rows")
+            }
+            for row in (0, 1):
+                values = [point[row] for point in points.values()]
+                panels[row, column].plot(
+                    list(points), values, color=COLOURS[label], marker=".", label=label
+                )
+    for n, methods in PUBLISHED.items():
+        for label, values in methods.items():
+            for row, value in enumerate(values):
+                panels[row, 1].plot(
+                    n, value, "D", color=COLOURS[label], markersize=5, label=f"{label}, published"
+                )
+    for panel in panels.flat:
+        panel.set(xscale="log", ylim=(0.0, 1.02))
+        panel.grid(color="#eeeeee")
+        panel.spines[["top", "right"]].set_visible(False)
+    panels[0, 0].set_xticks(ROWS[::2], [f"{n:,}" for n in ROWS[::2]])
+    panels[0, 0].set_xticks([], minor=True)
+    panels[0, 0].set_ylabel("sensitivity")
+    panels[1, 0].set_ylabel("precision")
+    figure.supxlabel("rows in each group", fontsize=10)
+    handles, labels = panels[0, 1].get_legend_handles_labels()
+    shown = dict(zip(labels, handles, strict=True))
+    figure.legend(
+        shown.values(), shown, loc="outside upper center", ncols=4, frameon=False, fontsize=9
+    )
+    figure.savefig(file.with_suffix(".png"), dpi=110)
 
 
 if __name__ == "__main__":
@@ -477,3 +547,4 @@ if __name__ == "__main__":
     if not given.report:
         run(given.settings, given.tables, given.file, given.jobs)
     report(given.file)
+    picture(given.file)

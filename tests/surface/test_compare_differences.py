@@ -11,7 +11,6 @@ import pytest
 from scipy.stats import chi2, norm
 
 import mixedgm as mg
-from mixedgm.inference.group_patterns import balanced_limit
 
 GIVEN = {"lam": 0.15, "random_state": 0, "n_jobs": 1}
 
@@ -244,6 +243,28 @@ def test_paired_rows_have_the_variance_of_their_differences() -> None:
     assert row["se_one"] == pytest.approx(alone["se_one"], rel=0.01)
 
 
+def test_paired_rows_may_have_gaps() -> None:
+    """One missing cell changes next to nothing: the rows are nearly those of complete persons."""
+    rng = np.random.default_rng(3)
+    persons = rng.normal(size=(300, 2))
+    table = pd.DataFrame(
+        np.vstack([persons + 0.4 * rng.normal(size=(300, 2)) for _ in range(2)]), columns=["x", "y"]
+    ).assign(wave=np.repeat(["one", "two"], 300), person=np.tile(np.arange(300), 2))
+    table["y"] += np.where(table["wave"] == "one", 0.6, 0.2) * table["x"]
+    gap = table.assign(x=table["x"].where(table.index != 7))
+    whole, missing, apart = (
+        mg.compare(each, "wave", missing="model", **options, **GIVEN).edges().iloc[0]
+        for each, options in (
+            (table, {"paired": "person"}),
+            (gap, {"paired": "person"}),
+            (gap.drop(columns="person"), {}),
+        )
+    )
+    assert missing["statistic"] == pytest.approx(whole["statistic"], rel=0.1)
+    assert missing["se_one"] == pytest.approx(whole["se_one"], rel=0.03)
+    assert missing["statistic"] > 1.5 * apart["statistic"]
+
+
 def test_clusters_of_repeated_rows_are_the_rows() -> None:
     data = mixed(150, seed=6)  # the search takes rows for independent, and finds the same graphs
     twice = data.loc[data.index.repeat(2)].assign(unit=np.repeat(np.arange(len(data)), 2))
@@ -406,23 +427,18 @@ def test_pairs_with_many_parameters_have_strengths_with_intervals() -> None:
     assert sums.tolist() == [row["strength_g"], row["strength_h"]]
 
 
-def test_the_limit_is_where_verdicts_are_expected_to_be_best() -> None:
-    """F1 as a mean over 20,000 draws of which pairs truly differ, for every number of verdicts."""
-    same = np.array([0.02, 0.1, 0.3, 0.45, 0.55, 0.62, 0.7, 0.85, 0.9, *np.full(40, 0.98)])
-    truth = np.random.default_rng(0).random((20_000, len(same))) < 1.0 - same
-    best, f1 = 0, 0.0
-    for k in range(1, len(same) + 1):
-        here = np.mean(2.0 * truth[:, :k].sum(axis=1) / (k + truth.sum(axis=1)))
-        best, f1 = (k, here) if here > f1 else (best, f1)
-    limit = balanced_limit(same)
-    assert (same <= limit).sum() == best
-    assert limit == pytest.approx(1.0 - f1 / 2.0, abs=0.02)
-    assert balanced_limit(np.full(30, 0.8)) == 0.5
-    assert balanced_limit(np.zeros(0)) == 0.5
+def test_the_default_limit_is_half_where_nothing_is_likely_to_differ() -> None:
     found = mg.compare(mixed(), "site", **GIVEN)
-    assert found.limit == balanced_limit(found.tested.same)
+    same = 1.0 - found.edges()["probability_differs"]
+    assert found.limit > 0.5
+    assert found.edges()["differs"].tolist() == (same <= found.limit).tolist()
     assert "are expected to balance best" in " ".join(found.summary().split())
     assert mg.compare(mixed(), "site", limit=0.2, **GIVEN).limit == 0.2
+    noise = pd.DataFrame(np.random.default_rng(0).normal(size=(400, 4)), columns=list("xyzw"))
+    equal = mg.compare(noise, np.arange(400) % 2, **GIVEN)
+    assert equal.edges()["probability_differs"].max() < 0.5
+    assert equal.limit == 0.5
+    assert not equal.edges()["differs"].any()
 
 
 def test_text_and_picture() -> None:

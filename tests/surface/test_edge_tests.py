@@ -421,6 +421,21 @@ def test_clusters_keep_errors_honest():
     assert np.mean(small["clusters"]) < 0.11
 
 
+def test_clusters_of_repeated_rows_with_gaps_are_the_rows():
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(150, 3)) + rng.normal(size=(150, 1))
+    once = pd.DataFrame(x, columns=list("abc")).mask(rng.random((150, 3)) < 0.1)
+    once["d"] = np.where(rng.random(150) < 1 / (1 + np.exp(-x[:, 0])), "no", "yes")
+    twice = once.loc[once.index.repeat(2)]
+    found = []
+    for table, clusters in ((once, None), (twice, np.repeat(np.arange(150), 2))):
+        model = mg.MixedGraphicalModel(missing="model", n_jobs=1).fit(table)
+        edges = mg.edge_tests(model, table, method="free", cluster=clusters).edges()
+        found.append(edges.set_index(["source", "target"]).sort_index())
+    np.testing.assert_allclose(found[1]["estimate"], found[0]["estimate"], rtol=0.03)
+    np.testing.assert_allclose(found[1]["se"], found[0]["se"], rtol=0.04)
+
+
 def test_clusters_are_a_column_or_labels():
     table, home = households()
     model = mg.MixedGraphicalModel(lam=0.2).fit(table)

@@ -16,6 +16,7 @@ import numpy as np
 
 from mixedgm.inference.held import Batch, Held
 from mixedgm.inference.row_scores import RowScores, Scorer
+from mixedgm.inference.row_sums import cluster_normals
 from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.rows.memory import MemoryRows
 
@@ -34,10 +35,18 @@ class Completions:
         The completions, with weights.
     row : ndarray of int
         The row of each.
+    clusters : ndarray of int, optional
+        The cluster of every row.
     """
 
     rows: MemoryRows
     row: Ints
+    clusters: Ints | None = None
+
+    @cached_property
+    def unit(self) -> Ints:
+        """The row of every completion, or its cluster: units do not depend on each other."""
+        return self.row if self.clusters is None else self.clusters[self.row]
 
     @cached_property
     def weights(self) -> Floats:
@@ -47,28 +56,43 @@ class Completions:
 
     @cached_property
     def chosen(self) -> Ints:
-        """Completions of rows that are evenly spread, those of a row one after the other."""
+        """Completions of units that are evenly spread, those of a row one after the other."""
         stride = max(1, len(self.row) // MOST_COMPLETIONS)
-        names = np.unique(self.row)[::stride]
-        some = np.flatnonzero(np.isin(self.row, names))
-        return np.asarray(some[np.argsort(self.row[some], kind="stable")])
+        names = np.unique(self.unit)[::stride]
+        some = np.flatnonzero(np.isin(self.unit, names))
+        return np.asarray(some[np.lexsort((self.row[some], self.unit[some]))])
+
+    @cached_property
+    def scale(self) -> float:
+        """Number of observations, as a sum over clusters of squares of shares counts them."""
+        n_units = len(np.unique(self.unit[self.chosen]))
+        return float(self.weights[self.chosen].sum() * n_units / (n_units - 1.0))
 
     def blocks(self, n_columns: int) -> Iterator[tuple[Ints, Ints, Floats]]:
-        """Yield completions of whole rows, where each row begins, and shares of the whole."""
+        """Yield completions of whole units, where each row begins, and shares of the whole."""
         index = self.chosen
         share = self.weights[index] / self.weights[index].sum()
         starts = np.flatnonzero(np.diff(self.row[index], prepend=-1))
         most = max(64, _CELLS // max(n_columns, 1))
         first = 0
-        ends = np.append(starts[1:], len(index))
+        ends = np.append(np.flatnonzero(np.diff(self.unit[index])) + 1, len(index))
         while first < len(index):
             number = int(np.searchsorted(ends, first + most, "right")) - 1
-            if number < 0 or ends[number] <= first:  # one row with very many
+            if number < 0 or ends[number] <= first:  # one unit with very many
                 number = int(np.searchsorted(ends, first, "right"))
             last = int(ends[number])
             inside = starts[(starts >= first) & (starts < last)] - first
             yield index[first:last], inside, share[first:last]
             first = last
+
+    def scored(
+        self, scores: RowScores, statistics: Floats, index: Ints, starts: Ints, share: Floats
+    ) -> _ScoredRows:
+        """The rows of a block."""
+        clusters = None
+        if self.clusters is not None:
+            clusters = np.flatnonzero(np.diff(self.unit[index[starts]], prepend=-1))
+        return _ScoredRows(scores, statistics, starts, share, clusters, self.scale)
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +103,10 @@ class _ScoredRows:
     own_statistics: Floats
     starts: Ints
     share: Floats
+    clusters: Ints | None = None
+    """Where clusters begin among the rows."""
+    scale: float = 1.0
+    """By which squares of sums over clusters are multiplied."""
 
     @cached_property
     def of_rows(self) -> Floats:
@@ -89,6 +117,17 @@ class _ScoredRows:
         """(rows, columns) over the completions of every row."""
         sums = np.add.reduceat(values * self.share[:, None], self.starts, axis=0)
         return np.asarray(sums / self.of_rows[:, None])
+
+    def summed(self, means: Floats) -> Floats:
+        """(units, columns) what rows contribute, or clusters of rows together."""
+        if self.clusters is None:
+            return means
+        return np.asarray(np.add.reduceat(means * self.of_rows[:, None], self.clusters, axis=0))
+
+    @cached_property
+    def counts(self) -> Floats:
+        """(units,) by which products of what units contribute are multiplied."""
+        return self.of_rows if self.clusters is None else np.full(len(self.clusters), self.scale)
 
     def edge_statistics(self, layout: Layout, params: Ints | None = None) -> Floats:
         """(m, parameters) products of the columns at both ends."""
@@ -142,29 +181,29 @@ def missing_sums(held: Held, scorer: Scorer, completions: Completions) -> Missin
         scores = plain.score(completions.rows, index)
         inflated = scorer.inflated(scores)
         terms = scorer.own_statistics(completions.rows, index)
-        block = _ScoredRows(scores, terms, starts, share)
+        block = completions.scored(scores, terms, index, starts, share)
         s = scores.all(held.inside)
         t = np.hstack([terms, block.edge_statistics(held.inside)])
         s_mean, t_mean = block.means(s), block.means(t)
         s_weighed, t_weighed = s * share[:, None], t * share[:, None]
         s_means, t_means = s_mean * block.of_rows[:, None], t_mean * block.of_rows[:, None]
-        g_mean = block.means(inflated.all(held.inside))
-        g_means = g_mean * block.of_rows[:, None]
+        g = block.summed(block.means(inflated.all(held.inside)))
+        g_counted = g * block.counts[:, None]
         out.missing[:] += s.T @ t_weighed - s_mean.T @ t_means
-        out.squares[:] += g_mean.T @ g_means
+        out.squares[:] += g.T @ g_counted
         for number, each in enumerate(params):
             at = slice(int(counts[number]), int(counts[number + 1]))
             s_pair = scores.edges(layout, each.ravel())
             t_pair = block.edge_statistics(layout, each.ravel())
             s_pair_mean, t_pair_mean = block.means(s_pair), block.means(t_pair)
-            g_pair_mean = block.means(inflated.edges(layout, each.ravel()))
+            g_pair = block.summed(block.means(inflated.edges(layout, each.ravel())))
             out.missing_down[at] += s_pair.T @ t_weighed - s_pair_mean.T @ t_means
             out.missing_across[at] += t_pair.T @ s_weighed - t_pair_mean.T @ s_means
-            out.products[at] += g_pair_mean.T @ g_means
+            out.products[at] += g_pair.T @ g_counted
             shape = (-1, *each.shape)
             out.own_missing[number][:] += _blockwise(s_pair, t_pair, share, shape)
             out.own_missing[number][:] -= _blockwise(s_pair_mean, t_pair_mean, block.of_rows, shape)
-            out.own_squares[number][:] += _blockwise(g_pair_mean, g_pair_mean, block.of_rows, shape)
+            out.own_squares[number][:] += _blockwise(g_pair, g_pair, block.counts, shape)
     return out
 
 
@@ -173,17 +212,26 @@ def drawn_means(
 ) -> tuple[Floats, Floats]:
     """Sums over rows of mean gradients, times normal numbers, in what is held and in all edges.
 
-    draws = (how many sums, what draws the numbers).
+    draws = (how many sums, what draws the numbers).  With clusters, those of a cluster depend on
+    its own number and on the first draw only, so that tables that share clusters have dependent
+    errors.
     """
     n_draws, rng = draws
+    seed = None if completions.clusters is None else int(rng.integers(2**63))
     n_edges = held.layout.n_theta - held.layout.n_node_terms
     of_held, of_edges = np.zeros((n_draws, held.size)), np.zeros((n_draws, n_edges))
     for index, starts, share in completions.blocks(held.size + n_edges):
         scores = scorer.score(completions.rows, index)
-        block = _ScoredRows(scores, np.zeros((0, 0)), starts, share)
-        normal = rng.standard_normal((n_draws, len(starts))) * np.sqrt(block.of_rows)
-        of_held += normal @ block.means(scores.all(held.inside))
-        of_edges += normal @ block.means(scores.edges(held.layout))
+        block = completions.scored(scores, np.zeros((0, 0)), index, starts, share)
+        if seed is None:
+            normal = rng.standard_normal((n_draws, len(starts)))
+        else:
+            assert block.clusters is not None
+            units = completions.unit[index[starts[block.clusters]]]
+            normal = cluster_normals(units, n_draws, seed)
+        normal = normal * np.sqrt(block.counts)
+        of_held += normal @ block.summed(block.means(scores.all(held.inside)))
+        of_edges += normal @ block.summed(block.means(scores.edges(held.layout)))
     return of_held, of_edges
 
 

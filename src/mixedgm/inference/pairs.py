@@ -138,8 +138,8 @@ def estimated_pairs(
     graph : ndarray of int
         Groups, sorted.
     clusters : ndarray of int, optional
-        The cluster of every row, counted from 0.  Gradients are added up within clusters before
-        they are squared.
+        The cluster of every observation, counted from 0.  Gradients are added up within clusters
+        before they are squared.
     rng : numpy.random.Generator, optional
         J is taken from rows that are redrawn from the model instead.
     errors : bool
@@ -156,7 +156,7 @@ def estimated_pairs(
     contrasts = Contrasts(smooth.layout)
     reduced, n = contrasts.reduced, rows.total_weight
     eta = contrasts.down(theta)
-    left = left_by_predictors(reduced, graph, _independent(rows, clusters))
+    left = left_by_predictors(reduced, graph, _independent(rows, clusters, row))
     if not errors and len(graph) == reduced.n_groups:
         return PairEstimates(reduced, eta[reduced.edges], np.zeros(0), n).less_biased(left)
     gradient = contrasts.down(smooth.evaluate(theta).gradient)
@@ -169,10 +169,11 @@ def estimated_pairs(
         values = eta[reduced.edges].copy()
         if row is not None:
             assert isinstance(rows, MemoryRows)
-            sums = missing_sums(held, scorer, Completions(rows, row))
+            sums = missing_sums(held, scorer, Completions(rows, row, clusters))
             hessian = hessian_of(smooth, theta, graph, stride)
             steps = Steps(held, ends, inverse, gradient, curvature)
-            found, followed = _with_gaps(steps, hessian, sums, values, n)
+            smallest = _LEAST_VARIANCE if clusters is None else _LEAST_CLUSTERED
+            found, followed = _with_gaps(steps, hessian, sums, values, n, smallest)
             if by_spread:
                 found = _in_spreads(found, _spread(held, eta, left), followed)
             return found.less_biased(left)
@@ -248,13 +249,13 @@ def drawn_errors(
     with single_threaded_blas():  # sums in a fixed order
         held, ends = Held(reduced, graph), EndProducts(reduced)
         inverse = inverse_of(hessian_of(smooth, theta, graph, stride), held.inside)
-        left = left_by_predictors(reduced, graph, _independent(rows, clusters))
+        left = left_by_predictors(reduced, graph, _independent(rows, clusters, row))
         scorer = Scorer(smooth.layout, reduced, theta, eta, left**-0.5)
         curvature = curvature_sums(held, ends, scorer, rows, stride)
         values, spread = eta[reduced.edges], _spread(held, eta, left)
         scale = np.repeat(_mean_left(reduced, left), reduced.sizes) / np.sqrt(n)
         if row is not None:
-            completions = Completions(rows, row)
+            completions = Completions(rows, row, clusters)
             sums = missing_sums(held, scorer, completions)
             moved = drawn_means(held, scorer, completions, (n_draws, rng))
             steps = Steps(held, ends, inverse, np.zeros(reduced.n_theta), curvature)
@@ -287,9 +288,15 @@ def _in_spreads(found: PairEstimates, spread: ResidualSpread, followed: Floats) 
     return replace(found, covariance=covariance).rescaled(spread.scale)
 
 
-def _independent(rows: MemoryRows | PartedRows, clusters: Ints | None) -> float:
-    """Number of observations: with clusters weights are those of a design, as Kish counts them."""
-    if clusters is None or isinstance(rows, PartedRows) or rows.weights is None:
+def _independent(
+    rows: MemoryRows | PartedRows, clusters: Ints | None, row: Ints | None = None
+) -> float:
+    """Number of observations: with clusters weights are those of a design, as Kish counts them.
+
+    Where rows complete others, weights are shares of these.
+    """
+    plain = clusters is None or row is not None
+    if plain or isinstance(rows, PartedRows) or rows.weights is None:
         return rows.total_weight
     return float(rows.total_weight**2 / (rows.weights**2).sum())
 
@@ -365,7 +372,7 @@ class _OneStep(NamedTuple):
 
 
 def _with_gaps(
-    steps: Steps, hessian: Floats, sums: MissingSums, values: Floats, n: float
+    steps: Steps, hessian: Floats, sums: MissingSums, values: Floats, n: float, smallest: float
 ) -> tuple[PairEstimates, Floats]:
     """All pairs, where rows have gaps, and n times the covariance (held, held) of what is held.
 
@@ -377,7 +384,7 @@ def _with_gaps(
     followed = inverse @ sums.squares @ inverse.T
     start, covariance = square_starts(layout), np.zeros(int((layout.sizes**2).sum()))
     missing, values = np.zeros(layout.n_groups), values.copy()
-    least = np.asarray(_LEAST_VARIANCE * layout.conditionals, dtype=np.float64)
+    least = np.asarray(smallest * layout.conditionals, dtype=np.float64)
 
     def put(groups: Ints, curved: Floats, whole: Floats, square: Floats) -> Floats:
         """Write covariances; return the inverse of the curvature."""

@@ -352,10 +352,8 @@ def clustered_drawn_sums(
     order = np.argsort(clusters, kind="stable")
     block = clusters[order] // _CLUSTERS_AT_ONCE
     for index in np.split(order, np.flatnonzero(np.diff(block)) + 1):
-        rng = np.random.default_rng([seed, int(clusters[index[0]]) // _CLUSTERS_AT_ONCE])
-        normal = rng.standard_normal((n_draws, _CLUSTERS_AT_ONCE))
         weights = np.ones(len(index)) if rows.weights is None else rows.weights[index]
-        normal = scale * weights * normal[:, clusters[index] % _CLUSTERS_AT_ONCE]
+        normal = scale * weights * cluster_normals(clusters[index], n_draws, seed)
         scores = scorer.score(rows, index)
         of_held += normal @ scores.all(held.inside)
         step = max(1, _CELLS // len(index))
@@ -363,6 +361,17 @@ def clustered_drawn_sums(
             params = np.arange(at, min(at + step, n_edges))
             of_edges[:, params] += normal @ scores.edges(held.layout, params)
     return of_held, of_edges
+
+
+def cluster_normals(clusters: Ints, n_draws: int, seed: int) -> Floats:
+    """(draws, clusters) normal numbers, each the same wherever its cluster is asked for."""
+    out = np.empty((n_draws, len(clusters)))
+    block = clusters // _CLUSTERS_AT_ONCE
+    for number in np.unique(block).tolist():
+        some, rng = block == number, np.random.default_rng([seed, number])
+        drawn = rng.standard_normal((n_draws, _CLUSTERS_AT_ONCE))
+        out[:, some] = drawn[:, clusters[some] % _CLUSTERS_AT_ONCE]
+    return out
 
 
 def _parts(size: int) -> list[slice]:

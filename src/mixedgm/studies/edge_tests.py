@@ -134,7 +134,7 @@ def edge_tests(
     design = read_rows(frame, fitted.schema, options.missing, sample_weight=sample_weight)
     recipe = by_conditionals(options.recipe(design.schema))
     if isinstance(design, Gaps):
-        _refuse_with_gaps(covariance, cluster)
+        _refuse_with_gaps(covariance)
         threads = options.runtime.n_threads
         incomplete = Incomplete.of(design, recipe, n_threads=threads, n_draws=FEWEST_DRAWN)
         _, task = incomplete.at(fitted.completing_params)
@@ -164,13 +164,8 @@ def edge_tests(
     )
 
 
-def _refuse_with_gaps(covariance: str, cluster: Any) -> None:
+def _refuse_with_gaps(covariance: str) -> None:
     """Raise NotYetError for what is not offered where cells are missing."""
-    if cluster is not None:
-        raise NotYetError(
-            "tests with clusters are not available yet where missing cells are modelled; fit the "
-            "model with missing='drop', or test without cluster=."
-        )
     if covariance == "model":
         raise NotYetError(
             "covariance='model' is not available yet where missing cells are modelled; use "

@@ -92,8 +92,6 @@ class GroupTasks:
         if self.whole.layout.n_groups == 0:
             return "no pair of columns may have an edge"
         nodes, dependent = self.whole.schema.spans, self.groups.dependent
-        if dependent is not None and self.whole.incomplete is not None:
-            return "rows that depend on each other are not covered where missing cells are modelled"
         for group, (label, task) in enumerate(zip(self.groups.labels, self.tasks, strict=True)):
             name = quoted(label)
             if task.total_weight < _FEWEST_ROWS:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mixedgm.inference.group_patterns import GroupPatterns, sets_of
+from mixedgm.inference.group_patterns import GroupPatterns, balanced_limit, sets_of
 
 
 def drawn(
@@ -79,3 +79,19 @@ def test_sets_of_groups() -> None:
 
 def test_no_pairs() -> None:
     assert GroupPatterns(np.zeros((3, 0)), np.zeros(0)).same.shape == (0,)
+
+
+def test_the_limit_is_where_verdicts_are_expected_to_be_best() -> None:
+    """F1 as a mean over 20,000 draws of which pairs truly differ, for every number of verdicts."""
+    same = np.array([0.02, 0.1, 0.3, 0.45, 0.55, 0.62, 0.7, 0.85, 0.9, *np.full(40, 0.98)])
+    truth = np.random.default_rng(0).random((20_000, len(same))) < 1.0 - same
+    found, true = np.arange(1, len(same) + 1), truth.sum(axis=1)
+    f1 = (2.0 * truth.cumsum(axis=1) / (found + true[:, None])).mean(axis=0)
+    limit = balanced_limit(same)
+    assert (same <= limit).sum() == found[f1.argmax()]
+    assert limit == pytest.approx(1.0 - f1.max() / 2.0, abs=0.02)
+
+
+def test_without_a_pair_that_is_likely_to_differ_the_limit_is_half() -> None:
+    assert balanced_limit(np.full(30, 0.8)) == 0.5
+    assert balanced_limit(np.zeros(0)) == 0.5
