@@ -89,6 +89,8 @@ def clinical() -> Any:
         return None
     table = table.drop(columns=["rownames", "id"], errors="ignore")
     levels = ["status", "trt", "ascites", "hepato", "spiders", "edema", "stage"]
+    table[levels] = table[levels].map(lambda cell: f"{cell:g}" if isinstance(cell, float) else cell)
+    table = table.replace("nan", None)
     return table.astype(dict.fromkeys(levels, "string")).astype(dict.fromkeys(levels, "category"))
 
 

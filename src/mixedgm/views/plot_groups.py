@@ -118,19 +118,12 @@ def plot_differences(
     Columns: source, target, p_max, differs; estimate_<group> for every group; where they are known
     lower_<group> and upper_<group>, drawn as thin lines, and probability_differs.
     Pairs that differ have dark lines; beside each is the probability, or the adjusted p-value.
-    Pairs that could not be tested are named, without estimates.
     """
     count = n_shown(len(columns["source"]), "max_edges", max_edges)
     ax = axes(ax, (7.0, float(np.clip(1.2 + 0.24 * count, 2.0, 40.0))), layout="constrained")
     rows = np.arange(count)[::-1]
     signed = np.array([columns[f"estimate_{name}"][:count] for name in names])
     dark = np.asarray(columns["differs"], dtype=bool)[:count]
-    what, shown = (
-        ("P", "probability_differs") if "probability_differs" in columns else ("p", "p_max")
-    )
-    tested = ~np.isnan(np.asarray(columns[shown], dtype=np.float64)[:count])
-    # Estimates of pairs that cannot be tested may be anything, and would set the scale of all.
-    signed = np.where(tested, signed, np.nan)
     least, most = signed.min(axis=0), signed.max(axis=0)
     ax.axvline(0.0, color="#BBBBBB", linewidth=0.8, zorder=0)
     colours = [INK if each else "#CCCCCC" for each in dark]
@@ -148,11 +141,13 @@ def plot_differences(
         for k, (name, values) in enumerate(zip(names, signed, strict=True))
     ]
     for k, name in enumerate(names if f"lower_{names[0]}" in columns else ()):
-        ends = (np.asarray(columns[f"{end}_{name}"][:count]) for end in ("lower", "upper"))
-        low, high = (np.where(tested, end, np.nan) for end in ends)
+        low, high = (columns[f"{end}_{name}"][:count] for end in ("lower", "upper"))
         ax.hlines(rows, low, high, color=_COLOURS[k % len(_COLOURS)], linewidth=0.7, zorder=1)
+    what, shown = (
+        ("P", "probability_differs") if "probability_differs" in columns else ("p", "p_max")
+    )
     for row, value in zip(rows, np.asarray(columns[shown])[:count], strict=True):
-        note_row(ax, row, "not tested" if np.isnan(value) else f"{what} = {value:.2g}")
+        note_row(ax, row, "" if np.isnan(value) else f"{what} = {value:.2g}")
     name_rows(ax, rows, pair_labels(columns, range(count)))
     partial = "partial correlation, or coefficient in residual standard deviations"
     ax.set_xlabel(partial if what == "P" else "norm of the edge, negative for negative edges")

@@ -403,22 +403,6 @@ def test_lines_of_the_legend_are_as_wide_as_those_of_all_groups():
         assert keys["strength 0.60"].get_linewidth() == pytest.approx(drawn[0])
 
 
-def test_pairs_that_cannot_be_tested_do_not_set_the_scale():
-    columns = {
-        "source": ["x", "y"],
-        "target": ["y", "z"],
-        "estimate_a": [0.1, 50.0],
-        "estimate_b": [0.2, -50.0],
-        "probability_differs": [0.3, np.nan],
-        "p_max": [0.5, np.nan],
-        "differs": [False, False],
-    }
-    ax = plot_differences(columns, ["a", "b"])
-    assert -1.0 < ax.get_xlim()[0] < ax.get_xlim()[1] < 1.0
-    assert [text.get_text() for text in ax.texts] == ["P = 0.3", "not tested"]
-    assert [text.get_text() for text in ax.get_yticklabels()] == ["x – y", "y – z"]
-
-
 def test_faint_edges_do_not_bend_far():
     model = random_network(25, 150, 1)
     drawing = plot_network(model)
