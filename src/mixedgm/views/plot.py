@@ -43,7 +43,7 @@ _NEGATIVE = (0, (4.0, 1.6))
 _UNDETERMINED = (0, (0.7, 0.9))
 _MODERATED = (0, (1.0, 1.6))
 _HEAD_LENGTH, _HEAD_WIDTH = 0.6, 0.32
-_INNER, _RING_WIDTH = 1.16, 1.5
+_INNER, _RING_WIDTH = 1.22, 1.42
 """Diameters of the ring in widths of the node; corners of nodes stay inside."""
 _WIDEST = 0.1
 """Width of the widest line where neighbouring nodes are 1 apart."""
