@@ -130,7 +130,7 @@ def test_the_legend_shows_three_widths_that_are_drawn(cut):
 def test_an_edge_of_strength_zero_has_no_key():
     drawing = plot_network(replace(weighted([0.5, 0.3]), known_strengths=np.array([0.4, 0.0])))
     shown = [text for text in legend(drawing.ax) if text.startswith("strength")]
-    assert shown == ["strength 0.40", "strength 0.20", "strength 0.008"]
+    assert shown == ["strength 0.40", "strength 0.20", "strength 0.05"]
     none = plot_network(replace(weighted([0.5, 0.3]), known_strengths=np.zeros(2)))
     assert not any(text.startswith("strength") for text in legend(none.ax))
 
