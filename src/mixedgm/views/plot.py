@@ -679,7 +679,7 @@ def legend_keys(
     grouped = style.group_of_columns(fitted.schema)
     seen = {grouped[name] for name in names if name in grouped}
     keys += [
-        Patch(facecolor=colour, edgecolor=theme.ink, linewidth=0.6, label=label(group))
+        Patch(facecolor=theme.group(colour), edgecolor=theme.ink, linewidth=0.6, label=label(group))
         for group, colour in style.group_colours(fitted.schema).items()
         if group in seen
     ]

@@ -414,3 +414,22 @@ def test_faint_edges_do_not_bend_far():
         step = line[-1] - line[0]
         off = np.abs(step[0] * (line - line[0])[:, 1] - step[1] * (line - line[0])[:, 0])
         assert off.max() / np.hypot(*step) <= 0.301
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_names_of_groups_are_nearest_to_their_own_nodes(theme):
+    model = random_network(24, 60, 2)
+    groups = {name: f"group {k % 4}" for k, name in enumerate(model.schema.names)}
+    drawing = plot_network(model, groups=groups, theme=theme, layout="groups")
+    drawing.ax.figure.canvas.draw()
+    nodes = drawing.ax.transData.transform(list(drawing.positions.values()))
+    notes = [text for text in drawing.ax.texts if text.get_gid() == "group name"]
+    assert len(notes) == 4
+    for note in notes:
+        (x0, y0), (x1, y1) = note.get_window_extent().get_points()
+        beyond = np.maximum(np.maximum([x0, y0] - nodes, nodes - [x1, y1]), 0.0)
+        nearest = list(drawing.positions)[int(np.linalg.norm(beyond, axis=1).argmin())]
+        assert groups[nearest] == note.get_text()
+    keys = {key.get_label(): key for key in drawing.ax.get_legend().legend_handles}
+    for name, group in groups.items():
+        assert to_hex(keys[group].get_facecolor()) == fill(drawing, name)
