@@ -130,6 +130,7 @@ def draw_network(
     keys = legend_keys([fitted], style, rings=bool(rings)) if legend and names else []
     notes = _abbreviations(texts) if legend and style.labels == "short" else []
     around = AREA_PAD + room.font if style.areas and style.groups else 0.0
+    around += 0.5 * (_RING_WIDTH - 1.0) * room.node if rings else 0.0
     sheet = _Sheet(ax, size, places, room, keys, notes, around)
     fitting = partial(Room.of, texts, rings=bool(rings), node=style.node_size, smallest=6.0)
     if size is not None and isinstance(layout, str):
