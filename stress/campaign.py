@@ -32,7 +32,8 @@ class Campaign:
     what: str
     cases: int
     seconds: float
-    """A case that takes longer is a finding, and its process is ended."""
+    """Of the processor: a case that takes more is a finding.  One that has not ended in ten times
+    as long by the clock is one, too, and its process is ended."""
     attempt: Callable[[int, Path], Found]
     most_mb: float | None = None
     """Memory that a case may take beyond what its process had before."""
@@ -60,6 +61,7 @@ class Case:
     kind: str
     findings: list[str]
     seconds: float
+    """Of the processor."""
     mb: float
     code: str
 

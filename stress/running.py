@@ -18,6 +18,7 @@ from stress.campaign import Campaign, Case
 
 _CASES_PER_PROCESS = 500
 _COLD = 180.0  # the first case of a process may have to wait for kernels to be compiled
+_WAIT = 10.0  # times as long by the clock as by the processor: other work may be on the machine
 
 
 def run(
@@ -94,7 +95,7 @@ class _Worker:
         try:
             self.process.stdin.write(f"{seed}\n".encode())
             self.process.stdin.flush()
-            line = self._line(start + limit, stop)
+            line = self._line(start + _WAIT * limit, stop)
         except BrokenPipeError:
             line = b""
         if stop.is_set() and not line:
@@ -107,7 +108,9 @@ class _Worker:
             return case
         self.end()
         ended = self.process.returncode
-        what = f"did not end in {limit:g} s" if line is None else f"its process died ({ended})"
+        what = (
+            f"did not end in {_WAIT * limit:g} s" if line is None else f"its process died ({ended})"
+        )
         return Case(seed, "no answer", [what], round(seconds, 3), 0.0, code)
 
     def _line(self, until: float, stop: threading.Event) -> bytes | None:

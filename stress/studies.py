@@ -196,7 +196,7 @@ def _repeated(case: MildTable, model: Any, weights: Any) -> None:
     ours, theirs = (_statistics(tests) for tests in (weighted, repeated))
     require(ours.keys() == theirs.keys(), "other pairs")
     for pair, statistic in ours.items():
-        close = np.isclose(statistic, theirs[pair], rtol=0.02, atol=0.02)
+        close = np.isclose(statistic, theirs[pair], rtol=0.02, atol=0.02, equal_nan=True)
         require(close, f"{' - '.join(pair)}: {statistic:.5g} became {theirs[pair]:.5g}")
 
 
@@ -244,7 +244,9 @@ def _compared(inquiry: Inquiry, case: MildTable, rng: np.random.Generator) -> No
 
 def _same_comparison(found: Any, again: Any) -> None:
     ours, theirs = (repr(by_name(each.edges())) for each in (found, again))
-    require(ours == theirs and found.failures == again.failures, "it differs with n_jobs")
+    require(ours == theirs, "edges differ with n_jobs")
+    if found.test != "differences":  # which shuffles nothing
+        require(found.failures == again.failures, "failures differ with n_jobs")
 
 
 def _pictures(case: MildTable, model: Any) -> None:

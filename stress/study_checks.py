@@ -156,7 +156,11 @@ def tests_by_name(tests: Any) -> dict[str, list[Any]]:
 
 def check_tests(tests: Any, names: Iterable[str], covariates: Iterable[str] = ()) -> None:
     """Tests of all pairs; p-values again from Wald's statistic, by scipy's chi-square."""
-    columns = tests_by_name(tests)
+    columns, parameters = tests_by_name(tests), by_name(tests.parameters())
+    for name in ("estimate", "se", "lower", "upper"):
+        require(np.isfinite(numbers(parameters, name)), f"parameters: {name} is not finite")
+    _check_all_there(tests, columns, list(names), set(covariates))
+    columns = _with_a_test(columns)
     w, df, p = (numbers(columns, name) for name in ("statistic", "df", "p"))
     require(np.isfinite(w) & (w >= 0.0), "tests: a statistic is not finite")
     for name in ("p", "p_holm", "p_bh", "probability"):
@@ -166,16 +170,28 @@ def check_tests(tests: Any, names: Iterable[str], covariates: Iterable[str] = ()
             require(values >= p * (1.0 - 1e-9), f"tests: {name} is below p")
     for name in ("strength", "log_bf", "log_bf_unit"):
         require(np.isfinite(numbers(columns, name)), f"tests: {name} is not finite")
+    strength, lower, upper = (numbers(columns, name) for name in ("strength", "lower", "upper"))
+    known = np.isfinite(lower) | np.isfinite(upper)
+    inside = (lower <= strength + 1e-9) & (strength <= upper + 1e-9)
+    require(inside[known], "tests: a strength is not in its interval")
     _check_p("tests", w, df, p)
     single = df == 1
     estimate, se = numbers(columns, "estimate"), numbers(columns, "se")
     require(np.isfinite(se[single]) & (se[single] > 0.0), "tests: a standard error is no number")
     wald = (estimate[single] / se[single]) ** 2
     require(np.isclose(wald, w[single], rtol=1e-6, atol=1e-12), "tests: not (estimate / se)^2")
-    parameters = by_name(tests.parameters())
-    for name in ("estimate", "se", "lower", "upper"):
-        require(np.isfinite(numbers(parameters, name)), f"parameters: {name} is not finite")
-    _check_all_there(tests, columns, list(names), set(covariates))
+
+
+def _with_a_test(columns: dict[str, list[Any]]) -> dict[str, list[Any]]:
+    """The pairs that have a test; all others have a reason, and no number that a test has."""
+    reasons = columns.get("untested", [None] * len(columns["source"]))
+    without = [reason is not None for reason in reasons]
+    require([len(reason) > 10 for reason in reasons if reason is not None], "tests: no reason")
+    for name in ("statistic", "p", "p_holm", "p_bh", "probability", "log_bf"):
+        there = np.isfinite(numbers(columns, name))
+        require(~there[without], f"tests: {name} of a pair that has none")
+    tested = [at for at, apart in enumerate(without) if not apart]
+    return {name: [cells[at] for at in tested] for name, cells in columns.items()}
 
 
 def _check_p(what: str, w: Floats, df: Floats, p: Floats) -> None:

@@ -1,14 +1,16 @@
 """Tables of two groups from known graphs -> how often `compare` finds what differs, and what not.
 
-Tables of the published design of Haslbeck (2022) are drawn anew from its description: 17 normal
+Populations of the published design of Haslbeck (2022) are drawn again from its seeds: 17 normal
 columns, a fifth of the pairs joined by partial correlations U(-0.2, 0.4), and 20 of the 136 pairs
-differ between the groups.  A mixed design is built alike.  Other tables have groups with the same
-edges, with the same or different means, shares and units, where tests should reject in 5 %.
+differ between the groups.  Rows are new.  A mixed design is built alike.  Other tables have groups
+with the same edges, with the same or different means, shares and units, where tests should reject
+in 5 %.
 
 Tables come from `gibbs.py` and NumPy, which share no code with the package.  Run it when
 `compare` or estimates of pairs change: ``python docs/studies/compare.py --jobs 16``.  It writes
 docs/studies/compare.csv row by row, goes on where that ends, and prints the tables of the guide.
-``--report`` only prints; ``--tables`` and ``--settings`` choose a part.
+``--report`` only prints; ``--tables`` and ``--settings`` choose a part.  All settings have their
+first table before any has its second, so that the file can be read at any time.
 """
 
 import argparse
@@ -59,6 +61,8 @@ PUBLISHED = {  # Haslbeck (2022), differences of 0.1, 200 tables: sensitivity an
 }
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Counts = Ints | pd.Series
 Generator = np.random.Generator
 Pairs = set[tuple[int, int]]
 N_COLUMNS, JOINED, N_DIFFERENT = 17, 0.2, 20
@@ -90,30 +94,71 @@ def published(delta: float, *, apart: bool = False) -> Callable[[int, int], Draw
     """Draw 17 normal columns; `apart` gives the second group other means and units."""
 
     def drawn(n: int, seed: int) -> Drawn:
-        rng = np.random.default_rng([seed, 1])
-        upper = np.triu_indices(N_COLUMNS, 1)
+        source = RandomNumbersOfR(seed + 1)
+        upper = np.tril_indices(N_COLUMNS, -1)[::-1]  # of R: one column after the other
         while True:
-            joined = rng.random(len(upper[0])) < JOINED
-            edges = np.where(joined, rng.uniform(-0.2, 0.4, len(joined)), 0.0)
-            differs = np.isin(np.arange(len(edges)), rng.permutation(len(edges))[:N_DIFFERENT])
-            precisions = [partial_precision(edges), partial_precision(edges + delta * differs)]
+            joined = source.uniform(len(upper[0])) > 1.0 - JOINED
+            edges = np.where(joined, -0.2 + 0.6 * source.uniform(len(joined)), 0.0)
+            differs = source.permutation(len(edges)) < N_DIFFERENT
+            precisions = [
+                partial_precision(upper, each) for each in (edges, edges + delta * differs)
+            ]
             if all(np.linalg.eigvalsh(each)[0] > 0.0 for each in precisions):
                 break
         rng = np.random.default_rng([seed, n, round(1000 * delta)])
         first, second = (normal_rows(each, n, rng) for each in precisions)
         if apart:
             second = second * rng.uniform(0.5, 2.0, N_COLUMNS) + rng.normal(size=N_COLUMNS)
-        pairs = {(int(u), int(v)) for u, v in np.transpose(upper)[differs]} if delta else set()
+        ends = np.transpose(upper)[differs].tolist() if delta else []
+        pairs = {(u, v) for u, v in ends}
         return Drawn((first, second), ("continuous",) * N_COLUMNS, pairs)
 
     return drawn
 
 
-def partial_precision(edges: Floats) -> Floats:
+class RandomNumbersOfR:
+    """The random numbers of R 3.6 and later, from a seed.
+
+    Examples
+    --------
+    >>> RandomNumbersOfR(1).uniform(3).round(7)
+    array([0.2655087, 0.3721239, 0.5728534])
+    >>> RandomNumbersOfR(42).permutation(10) + 1
+    array([ 1,  5, 10,  8,  2,  4,  6,  9,  7,  3])
+    """
+
+    def __init__(self, seed: int) -> None:
+        key = np.empty(625, dtype=np.uint32)
+        for at in range(-50, 625):
+            seed = (69069 * seed + 1) % 2**32
+            key[max(at, 0)] = seed
+        self.bits = np.random.MT19937()
+        inner = {"key": key[1:], "pos": 624}
+        self.bits.state = {"bit_generator": "MT19937", "state": inner}
+
+    def uniform(self, count: int) -> Floats:
+        """Numbers between 0 and 1."""
+        return np.asarray(self.bits.random_raw(count) / 2.0**32)
+
+    def permutation(self, count: int) -> Ints:
+        """A permutation of 0, 1, ..., count - 1, drawn by rejection."""
+        left, out = list(range(count)), []
+        while left:
+            bits = int(np.ceil(np.log2(len(left))))
+            at = len(left)
+            while at >= len(left):
+                at = int(self.uniform(1)[0] * 65536) % 2**bits
+            out.append(left[at])
+            left[at] = left[-1]
+            left.pop()
+        return np.array(out)
+
+
+def partial_precision(pairs: tuple[Ints, ...], edges: Floats) -> Floats:
     """Precision matrix of these partial correlations with a diagonal of ones."""
     matrix = np.eye(N_COLUMNS)
-    matrix[np.triu_indices(N_COLUMNS, 1)] = -edges
-    return matrix + np.triu(matrix, 1).T
+    matrix[pairs] = -edges
+    return np.asarray(np.triu(matrix) + np.triu(matrix, 1).T)
 
 
 def normal_rows(precision: Floats, n: int, rng: Generator) -> Floats:
@@ -327,20 +372,30 @@ def head(*cells: str) -> list[str]:
     return [line(cells), "| --- " * len(cells) + "|"]
 
 
-def scores(true: float, false: float, different: float) -> tuple[float, float, float]:
-    """Sensitivity, precision and F1."""
-    sensitivity, precision = true / max(different, 1), true / max(true + false, 1)
-    return sensitivity, precision, 2 * true / max(true + false + different, 1)
+def scores(true: Counts, false: Counts, different: Counts) -> tuple[float, float, float]:
+    """Means of sensitivity and precision over tables, as they were published, and their F1.
+
+    Tables in which nothing is found have no precision.
+    """
+    true, found = np.asarray(true, dtype=float), np.add(true, false)
+    sensitivity = float(np.mean(true / different))
+    precision = float(np.mean((true / np.maximum(found, 1))[found > 0])) if found.any() else 0.0
+    return sensitivity, precision, harmonic(sensitivity, precision)
+
+
+def harmonic(sensitivity: float, precision: float) -> float:
+    """F1."""
+    return 2 * sensitivity * precision / max(sensitivity + precision, 1e-9)
 
 
 def at_precision(part: pd.DataFrame, precision: float) -> str:
     """The sensitivity where the limit on probabilities is moved to this precision."""
     true, false = (
-        np.array([list(map(int, text.split())) for text in part[name]]).sum(axis=0)
+        np.array([list(map(int, text.split())) for text in part[name]]).T
         for name in ("true_at", "false_at")
     )
-    fine = true / np.maximum(true + false, 1) >= precision
-    best = (true[fine] / part["different"].sum()).max(initial=0.0)
+    curve = [scores(*counts, part["different"]) for counts in zip(true, false, strict=True)]
+    best = max((each[0] for each in curve if each[1] >= precision), default=0.0)
     return f"{best:.2f} / {precision:.2f}"
 
 
@@ -354,11 +409,11 @@ def differing(counts: pd.DataFrame) -> list[str]:
     for (title, n), part in counts[counts["different"] > 0].groupby(
         ["setting", "rows"], sort=False
     ):
-        total = part.sum(numeric_only=True)
-        different, same = total["different"], total["pairs"] - total["different"]
-        verdict = scores(total["true"], total["false"], different)
-        single = scores(total["true_p"], total["false_p"], different)
-        fishers = scores(total["true_fisher"], total["false_fisher"], different)
+        different = part["different"]
+        same = (part["pairs"] - different).sum()
+        verdict = scores(part["true"], part["false"], different)
+        single = scores(part["true_p"], part["false_p"], different)
+        fishers = scores(part["true_fisher"], part["false_fisher"], different)
         nct = PUBLISHED.get(n, {}).get("NCT") if title == "normal, 0.1" else None
         lines.append(
             line(
@@ -367,7 +422,7 @@ def differing(counts: pd.DataFrame) -> list[str]:
                     f"{verdict[0]:.2f} / {verdict[1]:.2f} ({verdict[2]:.2f})",
                     f"{part['stated'].mean():.1f} / {part['false'].mean():.1f}",
                     f"{single[0]:.2f} / {single[1]:.2f}",
-                    f"{total['false_p'] / same:.3f}",
+                    f"{part['false_p'].sum() / same:.3f}",
                     f"{fishers[0]:.2f} / {fishers[1]:.2f}" if "normal" in title else "",
                     at_precision(part, nct[1]) if nct else "",
                 )
@@ -405,7 +460,7 @@ def report(file: Path) -> None:
     lines += head("published, differences of 0.1", "rows a group", "sensitivity / precision", "F1")
     for n, methods in PUBLISHED.items():
         for name, (sensitivity, precision) in methods.items():
-            f1 = 2 * sensitivity * precision / (sensitivity + precision)
+            f1 = harmonic(sensitivity, precision)
             lines.append(line((name, f"{n:,}", f"{sensitivity} / {precision}", f"{f1:.2f}")))
     lines += ["", f"{failed.sum()} tables could not be compared, as a group lacked a level."]
     sys.stdout.write("\n".join(lines) + "\n")

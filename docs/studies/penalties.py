@@ -1,7 +1,7 @@
 """Tables drawn from known graphs -> true and false edges that every penalty finds.
 
-The group lasso (the default), the adaptive group lasso and the group MCP, which is not an option of
-the estimator; for each the graph that EBIC chooses from its path.
+The group lasso (the default) and the adaptive group lasso; for each the graph that EBIC chooses
+from its path.  Stored counts of the group MCP are those of version 0.2, which had it.
 
 Run it when a penalty or its weights change: ``python docs/studies/penalties.py``.  It takes a few
 minutes on one core, writes docs/studies/penalties.csv row by row, goes on where that ends, and
@@ -12,7 +12,7 @@ import csv
 import sys
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import networkx as nx
@@ -26,16 +26,13 @@ from mixedgm.path.evidence import Evidence
 from mixedgm.path.path import geometric_lams
 from mixedgm.path.selection import choose
 from mixedgm.path.task import prepare
-from mixedgm.penalty.group_mcp import GroupMCP
 
 REPLICATES = 20
 FILE = Path(__file__).with_suffix(".csv")
 FIELDS = ("tables", "seed", "penalty", "edges", "true", "false", "best_f1")
 PENALTIES = {
-    "group lasso": ("calibrated", None),
-    "adaptive": ("adaptive", None),
-    "MCP, γ = 3": ("calibrated", 3.0),
-    "MCP, γ = 6": ("calibrated", 6.0),
+    "group lasso": "calibrated",
+    "adaptive": "adaptive",
 }
 
 
@@ -114,14 +111,12 @@ def likert(
     return mg.from_params(dict.fromkeys(names, n_levels), blocks)
 
 
-def fitted(table: object, weights: str, gamma: float | None) -> tuple[mg.Path, int]:
+def fitted(table: object, weights: str) -> tuple[mg.Path, int]:
     """The path, and where EBIC chooses on it; as a fit does, but for the penalty."""
     options = Options(penalty_weights=weights)
     design = encode(table, options)
     recipe = options.recipe(design.schema)
     task = prepare(design, recipe)
-    if gamma is not None:
-        task = replace(task, penalty=GroupMCP(task.layout, task.penalty.weights, gamma))
     begun, seed = mg.Path.of(task), np.random.SeedSequence(0)
     lams = geometric_lams(task.lam_max, options.n_lams, options.lam_min_ratio)
     evidence = Evidence(design, recipe, task, begun, seed)
@@ -134,8 +129,8 @@ def counted(setting: Setting, seed: int) -> Iterator[dict[str, object]]:
     """True and false edges by penalty, and F1 of the best graph anywhere on the path."""
     table, truth = drawn(setting, seed)
     n_true = len(truth.edges_)
-    for name, (weights, gamma) in PENALTIES.items():
-        path, chosen = fitted(table, weights, gamma)
+    for name, weights in PENALTIES.items():
+        path, chosen = fitted(table, weights)
         graphs = [mg.compare_graphs(truth, list(path.edges(k))) for k in range(len(path))]
         counts = [(len(graph.true_edges), len(graph.false_edges)) for graph in graphs]
         best = max(f1(n_true, *each) for each in counts)

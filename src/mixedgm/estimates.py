@@ -207,7 +207,7 @@ def certified(design: Design | PartedDesign, task: Task, optimum: Optimum) -> Fi
     claim = Claim(
         task.layout,
         optimum.theta,
-        problem.penalty.pull(task.layout.group_norms(optimum.theta), problem.lam),
+        problem.penalty.bound(problem.lam),
         task.yardstick,
         optimum.groups,
         optimum.ridge,

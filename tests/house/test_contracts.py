@@ -11,7 +11,6 @@ import pytest
 
 import mixedgm
 from mixedgm.objective.contract import Smooth
-from mixedgm.penalty.contract import Penalty
 from mixedgm.rows.contract import Rows
 from mixedgm.solve.loop import Solver
 
@@ -19,7 +18,6 @@ TESTS = Path(__file__).resolve().parents[1]
 SUITES: dict[type, tuple[str, ...]] = {
     Rows: ("contracts/test_rows.py",),
     Smooth: ("contracts/test_smooth.py",),
-    Penalty: ("contracts/test_penalty.py",),
     Solver: ("contracts/test_solvers.py", "support/problems.py"),
 }
 

@@ -4,9 +4,8 @@ import json
 
 import pytest
 
-from stress import record
+from stress import record, running
 from stress.campaign import Case, load
-from stress.running import run
 
 TRIAL = """
 import os, time
@@ -23,10 +22,14 @@ def attempt(seed, folder):
         return Found("wrong", ["not what it should be"])
     if seed == 5:
         b"x" * 40_000_000
+    if seed == 7:
+        until = time.process_time() + 0.7
+        while time.process_time() < until:
+            pass
     (folder / "file").write_text("in a folder of its own")
     return Found("right")
 
-CAMPAIGN = Campaign("a trial", 7, 5.0, attempt, most_mb=30)
+CAMPAIGN = Campaign("a trial", 8, 0.5, attempt, most_mb=30)
 """
 
 
@@ -40,7 +43,7 @@ def trial(tmp_path, monkeypatch):
 
 def test_every_way_to_fail_is_a_finding(trial):
     # The first case of a process may take longer, because kernels are compiled.
-    cases = run("the_trial", trial, [0, 1, 0, 2, 3, 4, 5, 6], "code", jobs=1)
+    cases = running.run("the_trial", trial, [0, 1, 0, 2, 3, 4, 5, 6], "code", jobs=1)
     found = {case.seed: (case.kind, " ".join(case.findings)) for case in cases}
     assert found[0] == found[6] == ("right", "")
     assert found[1] == ("no answer", "did not end in 5 s")
@@ -48,6 +51,12 @@ def test_every_way_to_fail_is_a_finding(trial):
     assert "ValueError: broken" in found[3][1]
     assert found[4] == ("wrong", "not what it should be")
     assert "MB of memory" in found[5][1]
+
+
+def test_time_is_that_of_the_processor(trial, monkeypatch):
+    monkeypatch.setattr(running, "_WAIT", 1000.0)  # for a busy machine
+    cases = list(running.run("the_trial", trial, [0, 7], "code", jobs=1))
+    assert [case.findings for case in cases] == [[], [f"took {cases[1].seconds:.1f} s"]]
 
 
 def test_results_grow_and_half_a_line_is_no_case(tmp_path):
@@ -68,5 +77,5 @@ def test_the_record_counts_and_names_what_was_found(trial, tmp_path):
     assert (written["cases"], written["with_findings"]) == (2, 1)
     assert written["findings"] == [{"seed": 1, "findings": ["b"]}]
     assert (
-        "| a trial (`tables`) | 2 of 7 | 1 | 2.0 s | 3 MB |" in (tmp_path / "table.md").read_text()
+        "| a trial (`tables`) | 2 of 8 | 1 | 2.0 s | 3 MB |" in (tmp_path / "table.md").read_text()
     )

@@ -11,6 +11,7 @@ import pytest
 from scipy.stats import chi2, norm
 
 import mixedgm as mg
+from mixedgm.inference.group_patterns import balanced_limit
 
 GIVEN = {"lam": 0.15, "random_state": 0, "n_jobs": 1}
 
@@ -89,6 +90,7 @@ def test_saturated_numbers_have_fishers_test_of_partial_correlations() -> None:
             r = np.tanh(z[u, v])
             assert row[f"estimate_{group}"] == pytest.approx(r, abs=0.004)
             assert row[f"se_{group}"] == pytest.approx(error * (1 - r**2), rel=0.08)
+            assert row[f"strength_{group}"] == pytest.approx(abs(r), abs=0.006)
             ends = np.tanh(z[u, v] + norm.ppf([0.025, 0.975]) * error)
             shown = [row[f"{end}_{group}"] for end in ("lower", "upper")]
             np.testing.assert_allclose(shown, ends, atol=0.01)
@@ -374,6 +376,53 @@ def test_cells_without_rows_are_named() -> None:
     assert np.isnan(row["probability_differs"])
     assert not row["differs"]
     assert "not tested" in found.summary()
+    data.loc[(data["site"] == "s") & (data["d"] == "r"), "e"] = np.tile(["no", "yes"], 300)[
+        : ((data["site"] == "s") & (data["d"] == "r")).sum()
+    ]
+    reason = mg.compare(data, "site", **GIVEN).untested()["reason"]
+    assert reason.tolist() == ["some cells have too few rows in t"]
+
+
+def test_pairs_with_many_parameters_have_strengths_with_intervals() -> None:
+    """Two columns only: the strength is that of their mutual information, from counts."""
+    rng = np.random.default_rng(5)
+    a = rng.integers(0, 3, 4000)
+    group = np.repeat(["g", "h"], 2000)
+    b = np.where(rng.random(4000) < np.where(group == "g", 0.5, 0.2), a, rng.integers(0, 3, 4000))
+    table = pd.DataFrame({"a": np.array(list("uvw"))[a], "b": np.array(list("xyz"))[b]})
+    found = mg.compare(table, group, **GIVEN)
+    row = found.edges().iloc[0]
+    assert bool(row["differs"])
+    for name in "gh":
+        share = pd.crosstab(table["a"][group == name], table["b"][group == name], normalize=True)
+        share = share.to_numpy()
+        alone = np.outer(share.sum(axis=1), share.sum(axis=0))
+        nats = (share * np.log(share / alone)).sum() - 4 / (2 * 2000)
+        assert row[f"strength_{name}"] == pytest.approx(np.sqrt(1 - np.exp(-2 * nats)), abs=0.005)
+        assert row[f"lower_{name}"] < row[f"strength_{name}"] < row[f"upper_{name}"]
+        assert np.isnan(row[f"estimate_{name}"])
+    assert row["lower_g"] > row["upper_h"]
+    sums = found.group_table()["strength"]
+    assert sums.tolist() == [row["strength_g"], row["strength_h"]]
+
+
+def test_the_limit_is_where_verdicts_are_expected_to_be_best() -> None:
+    """F1 as a mean over 20,000 draws of which pairs truly differ, for every number of verdicts."""
+    same = np.array([0.02, 0.1, 0.3, 0.45, 0.55, 0.62, 0.7, 0.85, 0.9, *np.full(40, 0.98)])
+    truth = np.random.default_rng(0).random((20_000, len(same))) < 1.0 - same
+    best, f1 = 0, 0.0
+    for k in range(1, len(same) + 1):
+        here = np.mean(2.0 * truth[:, :k].sum(axis=1) / (k + truth.sum(axis=1)))
+        best, f1 = (k, here) if here > f1 else (best, f1)
+    limit = balanced_limit(same)
+    assert (same <= limit).sum() == best
+    assert limit == pytest.approx(1.0 - f1 / 2.0, abs=0.02)
+    assert balanced_limit(np.full(30, 0.8)) == 0.5
+    assert balanced_limit(np.zeros(0)) == 0.5
+    found = mg.compare(mixed(), "site", **GIVEN)
+    assert found.limit == balanced_limit(found.tested.same)
+    assert "are expected to balance best" in " ".join(found.summary().split())
+    assert mg.compare(mixed(), "site", limit=0.2, **GIVEN).limit == 0.2
 
 
 def test_text_and_picture() -> None:
@@ -381,14 +430,18 @@ def test_text_and_picture() -> None:
     assert repr(found) == "<GroupComparison: 2 groups, tests of differences>"
     for word in (
         "tested by differences",
-        "estimate_s",
+        "strength_s",
         "Pairs, the most different first",
         "p_max",
-        "are stronger in t",
+        "stronger: 1 in s, 0 in t",
         "The graphs differ",
     ):
         assert word in str(found)
     ax = found.plot_differences()
     assert len(ax.get_yticks()) == 6
+    row = found.edges().iloc[0]
+    drawn = [dots.get_offsets()[0, 0] for dots in ax.collections if len(dots.get_offsets()) == 6]
+    signs = np.sign([row["estimate_s"], row["estimate_t"]])
+    np.testing.assert_allclose(drawn, signs * [row["strength_s"], row["strength_t"]])
     assert found.plot()["s"].positions == found.plot()["t"].positions
     plt.close("all")

@@ -24,7 +24,7 @@ import mixedgm as mg
 from mixedgm.cli.parser import build_parser
 from mixedgm.objective.contract import Smooth
 from mixedgm.path.evidence import Criterion
-from mixedgm.penalty.contract import Penalty
+from mixedgm.penalty.group_lasso import GroupLasso
 from mixedgm.rows.contract import Rows
 from mixedgm.solve.loop import Solver, State
 from mixedgm.solve.problem import Problem
@@ -176,7 +176,7 @@ def signature(name: str, function: Any) -> str:
     return f"{name}({', '.join(names)})"
 
 
-@pytest.mark.parametrize("contract", [Rows, Smooth, Penalty, Problem, Solver, State, Criterion])
+@pytest.mark.parametrize("contract", [Rows, Smooth, GroupLasso, Problem, Solver, State, Criterion])
 def test_contracts_are_stated_as_they_are(contract: type) -> None:
     page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
     public = {name: member for name, member in vars(contract).items() if not name.startswith("_")}

@@ -83,6 +83,18 @@ def test_every_pair_has_a_strength_with_an_interval_that_agrees_with_its_test(mo
     assert (narrow["upper"] - narrow["lower"] <= frame["upper"] - frame["lower"] + 1e-12).all()
 
 
+def test_pairs_that_have_no_test_leave_the_strengths_of_all_others_where_they_are(table, tests):
+    rare = np.where(np.arange(len(table)) < 2, "rare", "frequent")
+    wide = pd.concat([pd.DataFrame({"rare": rare}), table], axis=1)
+    frame = mg.edge_tests(mg.MixedGraphicalModel().fit(wide), wide, random_state=0).edges()
+    assert frame["untested"].notna().sum() == 4
+    columns = ["strength", "lower", "upper"]
+    assert frame.loc[frame["untested"].notna(), columns].isna().all(axis=None)
+    for pair, row in tests.edges().set_index(["source", "target"]).iterrows():
+        same = pair_of(frame, *pair)[columns].to_numpy()[0]
+        np.testing.assert_allclose(same, row[columns].to_numpy(float), rtol=1e-3, atol=1e-6)
+
+
 def test_the_origin_of_a_number_changes_no_strength_and_no_interval(table, tests):
     numbers = table.select_dtypes("number").columns
     moved = table.assign(**{name: table[name] + 50.0 * table[name].std() for name in numbers})

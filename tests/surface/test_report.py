@@ -148,7 +148,7 @@ def test_tables_hold_what_the_results_hold(
     assert set(tests["verdict"]) <= {"present", "absent", "undecided"}
     assert len(tests["p"]) == 9 * 8 // 2
     assert table(content, "groups")["group"] == ["False", "True"]
-    assert "estimate_True" in table(content, "differences")
+    assert "strength_True" in table(content, "differences")
 
 
 def test_the_path_is_that_of_the_model(page: str, model: mg.MixedGraphicalModel) -> None:

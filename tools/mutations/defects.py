@@ -318,12 +318,6 @@ DEFECTS = (
         "x = grad[k] + factor * theta[k]",
         "x = grad[k] - factor * theta[k]",
     ),
-    Defect(
-        "penalty/group_mcp.py",
-        "np.sqrt(step * self.gamma) * a",
-        "np.sqrt(step) * a",
-        ("tests/reference/test_group_mcp.py",),
-    ),
     Defect("penalty/block_steps.py", "length**3 - 1.0 / divisor", "length**3"),
     # -- rows
     Defect("rows/scored_kernels.py", "if high + 2 > b else b", "if high + 2 > b + 3 else b"),

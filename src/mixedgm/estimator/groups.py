@@ -28,7 +28,7 @@ def compare(
     cluster: Any = None,
     n_perm: int | None = None,
     alpha: float = 0.05,
-    limit: float = 0.45,
+    limit: float | None = None,
     sample_weight: ArrayLike | None = None,
     n_jobs: int | None = None,
     random_state: RandomState = None,
@@ -74,8 +74,11 @@ def compare(
     alpha : float
         Level of the test of whole graphs and, one minus it, of intervals; in permutations a pair
         differs if `p_max` is at most this.
-    limit : float
+    limit : float, optional
         In tests of differences a pair differs if the probability that it does not is at most this.
+        By default, where some pair is more likely to differ than not, it is the limit with which
+        missed and false differences are expected to balance best (the largest expected F1); else
+        0.5.
     sample_weight : array (n,) or str, optional
         Frequencies of the rows, or the name of their column.  Whole numbers count identical rows,
         which change groups one by one; otherwise a row changes its group with its weight.

@@ -213,7 +213,7 @@ def _bootstrap(material: Material, bootstrap: Bootstrap) -> list[Json]:
 def _groups(material: Material, comparison: GroupComparison) -> list[Json]:
     note = f"{comparison.sentence} " + "; ".join(comparison.notes) + "."
     columns = plain_columns(comparison.edges())
-    plain = ("sign_", "se_")
+    plain = ("sign_", "se_", "norm_", *(["estimate_"] if comparison.test == "differences" else []))
     names = [name for name in columns if not name.startswith(plain) and name != "kind"]
     hidden = ("statistic", "df", "p_holm", "p_bh")
     pairs = {name: columns[name] for name in names if name not in hidden}

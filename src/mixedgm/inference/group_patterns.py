@@ -25,6 +25,8 @@ _ALL_SETS = 4
 _MOST_PAIRS = 20_000
 """Patterns are estimated from at most so many pairs, evenly spread."""
 
+_HALF = 0.5
+
 Set = tuple[int, ...]
 
 
@@ -120,3 +122,26 @@ class GroupPatterns:
     def shares(self) -> Floats:
         """(patterns,) how common they are."""
         return self._estimate[0]
+
+
+def balanced_limit(same: Floats) -> float:
+    """The limit on `same` with which missed and false differences are expected to balance best.
+
+    Of k pairs that are said to differ, those with the largest probabilities q = 1 - same, sum(q of
+    these) truly do, of sum(all q).  So F1, the harmonic mean of the found share of true differences
+    and the true share of those found, is about 2 sum(q of these) / (k + sum(all q)).  Where it is
+    largest, every pair counts whose q is at least half of it (Lipton, Elkan and Naryanaswamy 2014).
+    It is 0.5 where no pair is more likely to differ than not: else equal graphs, whose best F1 is
+    small, would have a verdict.
+
+    Examples
+    --------
+    >>> balanced_limit(np.array([0.1, 0.5, 0.6, 0.7, 1.0, 1.0])).round(2)
+    0.62
+    >>> balanced_limit(np.array([0.6, 0.9, 1.0]))
+    0.5
+    """
+    q = np.sort(1.0 - same)[::-1]
+    if q.max(initial=0.0) < _HALF:
+        return _HALF
+    return float(1.0 - np.max(np.cumsum(q) / (np.arange(1, len(q) + 1) + q.sum())))

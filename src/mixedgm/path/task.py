@@ -28,7 +28,6 @@ from mixedgm.path.all_pairs import AllPairs, Permitted
 from mixedgm.path.parted_rows import parted_levels, parted_rows, parted_spikes
 from mixedgm.path.recipe import Lam, Loss, Recipe
 from mixedgm.penalty import weights as edge_weights
-from mixedgm.penalty.contract import Penalty
 from mixedgm.penalty.group_lasso import GroupLasso
 from mixedgm.printable import few, quoted
 from mixedgm.rows.contract import ColumnMoments, Moments, Outside, Question
@@ -96,7 +95,7 @@ class Task:
     """Columns and declared levels."""
     smooth: Smooth
     """In standardised units, over observed levels."""
-    penalty: Penalty
+    penalty: GroupLasso
     """As seen by standardised parameters."""
     yardstick: Floats
     """(n_groups,) calibrated weight of every edge, standardised."""
@@ -423,7 +422,7 @@ def prepare(
     return replace(task, penalty=_adapted(pilot))
 
 
-def _adapted(task: Task) -> Penalty:
+def _adapted(task: Task) -> GroupLasso:
     """The penalty with the weights of an adaptive group lasso (Wang and Leng 2008).
 
     The pilot is a group lasso of the pseudolikelihood, at the lam that the gradient of an edge
@@ -550,7 +549,8 @@ def _smooth(
     if recipe.loss == "likelihood":
         return Likelihood(layout, moments, rows.n_rows)
     if recipe.loss == "likelihood-mc":
-        from mixedgm.objective.sampled import GradientChains, SampledLikelihood
+        from mixedgm.joint.gradient_chains import GradientChains
+        from mixedgm.objective.sampled import SampledLikelihood
 
         rng = np.random.default_rng(recipe.seed or np.random.SeedSequence(0))
         chains = GradientChains(rng, _sampler(recipe).n_chains // 64)

@@ -1,4 +1,4 @@
-"""Edge weights on a layout -> the group lasso, which implements the penalty's contract."""
+"""Edge weights on a layout -> the group lasso: what problems and solvers ask of the penalty."""
 
 from __future__ import annotations
 
@@ -54,7 +54,10 @@ class GroupLasso:
         return out
 
     def bound(self, lam: float) -> Floats:
-        """Per group: the norm of the gradient above which a group cannot be zero, lam * w_g."""
+        """Per group: lam * w_g, the slope of the penalty in the norm.
+
+        A group whose gradient has a larger norm cannot be zero.
+        """
         return lam * self.weights
 
     def entry(self, grad: Floats) -> Floats:
@@ -67,24 +70,12 @@ class GroupLasso:
         """Smallest lam at which every penalised group can be zero, from the gradient there."""
         return float(self.entry(grad)[self.penalised].max(initial=0.0))
 
-    def pull(self, norms: Floats, lam: float) -> Floats:
-        """Per group: the derivative of the penalty in the norm, lam * w_g."""
-        return self.bound(lam)
-
-    def bend(self, norms: Floats, lam: float) -> Floats:
-        """Per group: the second derivative of the penalty in the norm, zero."""
-        return np.zeros(len(self.weights))
-
     def subgradient_distance(self, theta: Floats, grad: Floats, lam: float) -> Floats:
         """Per group: distance from -grad_g to the subdifferential of the penalty at theta_g."""
-        return self._distance(theta, grad, self.bound(lam))
-
-    def _distance(self, theta: Floats, grad: Floats, pull: Floats) -> Floats:
-        """The same where the penalty's derivatives in the norms are known."""
-        out, starts = np.empty(self.layout.n_groups), self.layout.starts
+        out, starts, bound = np.empty(self.layout.n_groups), self.layout.starts, self.bound(lam)
 
         def distances(first: int, last: int) -> None:
-            _distances(starts, theta, grad, pull, first, last, out)
+            _distances(starts, theta, grad, bound, first, last, out)
 
         over_range(distances, len(out), 8 * len(theta))
         return out

@@ -134,10 +134,6 @@ class Status(Enum):
     """How a solve ended; the value is the message for the user."""
 
     CONVERGED = "converged: the recomputed KKT number is within tol"
-    STATIONARY = (
-        "converged to a stationary point: the recomputed KKT number is within tol, but the penalty "
-        "is not convex, so that another point may have a lower objective"
-    )
     ITERATION_LIMIT = (
         "stopped at max_iter before the KKT number reached tol: raise max_iter, raise tol, or "
         "use solver='proximal-newton' (a small lam with few rows is badly conditioned)"
@@ -178,7 +174,7 @@ class Status(Enum):
     @property
     def good(self) -> bool:
         """Whether the solution is what was asked for, as far as that can be known."""
-        return self in (Status.CONVERGED, Status.STATIONARY, Status.WITHIN_ERROR)
+        return self in (Status.CONVERGED, Status.WITHIN_ERROR)
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,7 @@ from mixedgm.threads import single_threaded_blas
 if TYPE_CHECKING:
     from mixedgm.joint.exact import Exact
     from mixedgm.joint.field import Gaussian
-    from mixedgm.objective.sampled import GradientChains
+    from mixedgm.joint.gradient_chains import GradientChains
 
 GOOD = 1e-6
 """Difference of exact margins up to which they count as equal."""
@@ -353,7 +353,7 @@ def _step(point: _Point) -> _Point | None:
 
 def _by_chains(start: Params, table: _Table) -> _Point:
     """Newton steps by Gibbs chains that go on from step to step, longer where nothing is left."""
-    from mixedgm.objective.sampled import GradientChains
+    from mixedgm.joint.gradient_chains import GradientChains
 
     chains, sweeps = GradientChains(np.random.default_rng(0)), _FEWEST_SWEEPS
     terms, params = start.cat_bias, start.joint

@@ -14,7 +14,7 @@ import numpy as np
 
 from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.objective.contract import Evaluation, Smooth
-from mixedgm.penalty.contract import Penalty
+from mixedgm.penalty.group_lasso import GroupLasso
 
 
 def _same(one: Floats, other: Floats) -> bool:
@@ -42,7 +42,7 @@ class Optimality:
 class Conditions:
     """The penalty's side of optimality: what is asked of a gradient, of whatever function."""
 
-    penalty: Penalty
+    penalty: GroupLasso
     lam: float
     yardstick: Floats
     """(n_groups,) calibrated weight c_g of every edge, whatever the penalty is."""
@@ -71,7 +71,7 @@ class Problem:
     """Minimise smooth(theta) + penalty(theta) at lam."""
 
     smooth: Smooth
-    penalty: Penalty
+    penalty: GroupLasso
     lam: float
     yardstick: Floats
     """As in `Conditions`."""

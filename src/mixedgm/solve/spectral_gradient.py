@@ -50,7 +50,7 @@ class SpectralGradient:
         scale, bound = state.scale, state.bound
         eta, slope = scale.down(state.theta), scale.slope_down(state.evaluation.gradient)
         edges, starts = slice(scale.n_node_terms, None), scale.group_start
-        pull = problem.penalty.pull(problem.smooth.layout.group_norms(state.theta), problem.lam)
+        pull = problem.penalty.bound(problem.lam)
         highest = max(state.recent) + 1e-13 * abs(state.objective)
         for _ in range(60):
             target = eta - slope / (bound * scale.values)

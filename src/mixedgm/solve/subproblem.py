@@ -55,7 +55,7 @@ class QuadraticModel:
         ends = blocks.n_node_blocks
         penalty, lam = self.problem.penalty, self.problem.lam
         pull, yard = np.zeros(len(blocks.start)), np.ones(len(blocks.start))
-        yard[ends:] = self.problem.yardstick
+        pull[ends:], yard[ends:] = penalty.bound(lam), self.problem.yardstick
         if not penalty.bound(lam).any():
             free = self._without_penalty(tol)
             if free is not None:
@@ -65,11 +65,9 @@ class QuadraticModel:
         product = np.zeros(int(blocks.node_start[-1]))
         limits = (tol, _SWEEPS, _MORE if len(blocks.matrices) <= _SMALL else 0, ends)
         used, wait, pause, before_jump, jumped = 0, 0, 1, np.inf, False
-        norms = layout.group_norms(new)
-        active = np.flatnonzero(norms)
+        active = np.flatnonzero(layout.group_norms(new))
         before = active if len(active) >= _LARGE else None
         while used < max_sweeps:
-            pull[ends:] = penalty.pull(norms, lam)
             more, worst, last = descend(*known, limits, self.grad, new, product)
             used += more
             if worst <= tol:
@@ -83,8 +81,7 @@ class QuadraticModel:
                 # go on like this for ever.
                 wait, pause = pause, 2 * pause
             before_jump, jumped = worst, False
-            norms = layout.group_norms(new)
-            settled = np.flatnonzero(norms)
+            settled = np.flatnonzero(layout.group_norms(new))
             wait -= 1
             slow = last > (tol if limits[2] else 0.3 * tol)
             if slow and wait < 0 and before is not None and _alike(settled, before):
@@ -92,7 +89,6 @@ class QuadraticModel:
                 if better is not None:
                     new, jumped = better, True
                     node_products(blocks.nodes, blocks.runs, new - self.theta, product)
-                    norms = layout.group_norms(new)
             before = settled
         return new
 
@@ -225,20 +221,19 @@ class ActiveSystem:
         layout = self.layout
         norms = layout.group_norms(x)
         safe = np.where(norms > 0.0, norms, 1.0)
-        pull = asked.penalty.pull(norms, asked.lam) / safe
-        bend = asked.penalty.bend(norms, asked.lam)
+        pull = asked.penalty.bound(asked.lam) / safe
         right = -slope
         right[layout.edges] -= layout.spread(pull) * x[layout.edges]
         unit = x[layout.edges] / layout.spread(safe)
         if self._dense is not None:
-            return self._factorised(pull, bend, unit, right)
-        return self._by_products(pull, bend, unit, right)
+            return self._factorised(pull, unit, right)
+        return self._by_products(pull, unit, right)
 
-    def _factorised(self, pull: Floats, bend: Floats, unit: Floats, right: Floats) -> Floats | None:
+    def _factorised(self, pull: Floats, unit: Floats, right: Floats) -> Floats | None:
         assert self._dense is not None
         scale = float(np.mean(self._dense.diagonal()))
         for ridge in (1e-11, 1e-8, 1e-5):
-            matrix = self._with_penalty(pull, bend, unit)
+            matrix = self._with_penalty(pull, unit)
             matrix.flat[:: len(matrix) + 1] += ridge * scale
             try:
                 # Transposed, the symmetric matrix is in the order that LAPACK works on in place.
@@ -250,34 +245,31 @@ class ActiveSystem:
             return np.asarray(linalg.cho_solve(factor, right, check_finite=False))
         return None
 
-    def _with_penalty(self, pull: Floats, bend: Floats, unit: Floats) -> Floats:
-        """A copy of H plus, per group, pull * (I - unit unit') + bend * unit unit'."""
+    def _with_penalty(self, pull: Floats, unit: Floats) -> Floats:
+        """A copy of H plus, per group, pull * (I - unit unit')."""
         layout, first = self.layout, self.layout.n_node_terms
         matrix = np.array(self._dense)
         diagonal = np.arange(first, layout.n_theta)
-        # The norm of a single number has no curvature: only the penalty of the norm may have.
-        matrix[diagonal, diagonal] += layout.spread(np.where(layout.sizes > 1, pull, bend))
+        # The norm of a single number has no curvature.
+        matrix[diagonal, diagonal] += layout.spread(np.where(layout.sizes > 1, pull, 0.0))
         for m in np.unique(layout.sizes[layout.sizes > 1]).tolist():
             groups = np.flatnonzero(layout.sizes == m)
             at = layout.starts[groups][:, None] + np.arange(m)
             along = unit[at - first]
-            blocks = ((pull - bend)[groups, None] * along)[:, :, None] * along[:, None, :]
+            blocks = (pull[groups, None] * along)[:, :, None] * along[:, None, :]
             matrix[at[:, :, None], at[:, None, :]] -= blocks
         return matrix
 
-    def _by_products(
-        self, pull: Floats, bend: Floats, unit: Floats, right: Floats
-    ) -> Floats | None:
+    def _by_products(self, pull: Floats, unit: Floats, right: Floats) -> Floats | None:
         """Preconditioned conjugate gradients, to a hundredth of the right-hand side."""
         layout, weight = self.layout, self.layout.spread(pull)
-        inward = self.layout.spread(bend)
         preconditioned = self._preconditioner(pull, unit)
 
         def product(d: Floats) -> Floats:
             out = self.product(d)
             edges = d[layout.edges]
             along = layout.spread(layout.group_sums(unit * edges))
-            out[layout.edges] += weight * (edges - unit * along) + inward * unit * along
+            out[layout.edges] += weight * (edges - unit * along)
             return out
 
         x, residual = np.zeros(len(right)), right.copy()

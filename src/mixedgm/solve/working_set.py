@@ -30,10 +30,6 @@ _STAGE = 0.6
 _ROUGHLY, _MOST_STEPS = 0.4, 30
 # After stages gradients still change: those so near to lam may end above it.
 _NEAR = 0.05
-_NOT_CONVEX = (
-    "the penalty is not convex: what was found on the path are stationary points, and a lower "
-    "objective may exist elsewhere"
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,8 +112,6 @@ def solve(problem: Problem, solver: Solver, start: Start, *, tol: float, max_ite
             inner_tol *= 0.3
         groups = np.union1d(groups, more)
     status = _status(optimality.kkt <= tol, so_far.left <= 0, result.status)
-    if status is Status.CONVERGED and _concave(problem, groups):
-        status = Status.STATIONARY
     return so_far.solution(at, status, optimality)
 
 
@@ -259,16 +253,10 @@ class _Tally:
             at.theta,
             optimality.evaluation,
             self._trace,
-            (*self._notes, _NOT_CONVEX) if status is Status.STATIONARY else self._notes,
+            self._notes,
             at.memory,
             at.groups,
         )
-
-
-def _concave(problem: Problem, groups: Ints) -> bool:
-    """Whether the penalty of these groups bends, so that solutions are stationary, and no more."""
-    some = groups if len(groups) else np.arange(min(1, problem.smooth.layout.n_groups))
-    return bool(problem.penalty.restrict(some).bend(np.zeros(len(some)), problem.lam).any())
 
 
 def _status(certified: bool, out_of_steps: bool, solver_says: Status) -> Status:

@@ -25,7 +25,6 @@ from mixedgm.notices import warn_about, warn_unless_converged
 from mixedgm.options import Options
 from mixedgm.parallel import RandomState, check_checkpoint, check_n_jobs, check_n_tasks, run, seeds
 from mixedgm.parameters import ensure, is_real
-from mixedgm.path.error_rates import LocalFDR
 from mixedgm.path.task import Reference
 from mixedgm.studies.bootstrap import plan_of
 from mixedgm.studies.bootstrap_replicates import Failure, Replicates, all_pairs
@@ -57,7 +56,7 @@ class Request:
     penalty: str = "common"
     n_perm: int | None = None
     alpha: float = 0.05
-    limit: float = LocalFDR().limit
+    limit: float | None = None
     n_jobs: int | None = None
     random_state: RandomState = None
     checkpoint: str | os.PathLike[str] | None = None
@@ -82,7 +81,8 @@ class Request:
                 "as households of persons, under cluster."
             )
         for name, share in (("alpha", self.alpha), ("limit", self.limit)):
-            ensure(is_real(share) and 0.0 < share < 1.0, name, "a number in (0, 1)", share)
+            if share is not None:
+                ensure(is_real(share) and 0.0 < share < 1.0, name, "a number in (0, 1)", share)
         check_n_jobs(self.n_jobs)
         same = "the labels are shuffled in the same way"
         check_checkpoint(self.checkpoint, self.random_state, same)
@@ -151,16 +151,20 @@ def _by_differences(
     seed: Seed,
 ) -> DifferenceComparison:
     """Test differences of pairs; the model of every group is fitted by itself."""
-    tested, groups = tasks.tested(seed), tasks.groups
+    tasks.require_no_obstacle()
+    groups, alpha = tasks.groups, float(request.alpha)
     parts = [rows.take(groups.rows(group)) for group in range(len(groups))]
+    fitted = tuple(_fitted(part, options, library) for part in parts)
+    seen = [each.rows for each in fitted if each.rows is not None]
+    tested = tasks.tested(seed, seen, 1.0 - alpha)
     return DifferenceComparison(
         groups=groups.labels,
-        fitted=tuple(_fitted(part, options, library) for part in parts),
+        fitted=fitted,
         models={},
         reason=reason,
-        alpha=float(request.alpha),
+        alpha=alpha,
         tested=tested,
-        limit=float(request.limit),
+        given_limit=request.limit,
     )
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from scipy.stats import false_discovery_control
 
 from mixedgm.fitted import FittedModel
+from mixedgm.inference.group_patterns import balanced_limit
 from mixedgm.model.layout import Floats
 from mixedgm.path.recipe import Lam
 from mixedgm.printable import few, one_line
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DifferenceComparison", "GroupComparison", "adjusted", "couples_of"]
 
+_BY_GROUP = ("strength", "lower", "upper", "estimate", "se")
 _SHOWN = 12
 _NAMED = 3
 _WIDTH = 80
@@ -122,7 +124,7 @@ class GroupComparison:
 
     @property
     def _graphs(self) -> tuple[list[int], list[float]]:
-        """Number of edges, and the sum of their sizes, in every group."""
+        """Number of edges, and the sum of their strengths, in every group."""
         raise NotImplementedError
 
     @property
@@ -169,7 +171,7 @@ class GroupComparison:
 
     @known_options
     def plot_differences(self, *, max_edges: int | None = 40, ax: Axes | None = None) -> Axes:
-        """Draw the estimate of every pair in every group, the most different pairs on top."""
+        """Draw the strength of every pair in every group, the most different pairs on top."""
         from mixedgm.views.plot_groups import plot_differences
 
         return plot_differences(self._edges, self._names, max_edges=max_edges, ax=ax)
@@ -238,7 +240,7 @@ class GroupComparison:
         n_edges = len(self._edges["source"])
         shown = f", {_SHOWN} of {n_edges}" if n_edges > _SHOWN else ""
         lines += ["", f"Pairs, the most different first{shown}"]
-        wanted = ["source", "target", *(f"estimate_{name}" for name in self._names[:3])]
+        wanted = ["source", "target", *(f"strength_{name}" for name in self._names[:3])]
         wanted += ["difference", "p", "p_max", "probability_differs"]
         top = {name: self._edges[name][:_SHOWN] for name in wanted if name in self._edges}
         for name in list(top)[2:]:
@@ -259,12 +261,14 @@ class DifferenceComparison(GroupComparison):
     ----------
     tested : DifferenceTests
         Estimates and tests of all pairs.
+    given_limit : float or None
+        The limit that was asked for.
     limit : float
         A pair differs if the probability that it is the same is at most this.
     """
 
     tested: DifferenceTests
-    limit: float
+    given_limit: float | None
 
     test: ClassVar[str] = "differences"
     tables: ClassVar[tuple[str, ...]] = ("edges", "tests", "untested")
@@ -272,11 +276,11 @@ class DifferenceComparison(GroupComparison):
     def edges(self) -> Any:
         """All pairs of columns that may have an edge, the most different first.
 
-        Columns: source, target, kind; for every group estimate_<group>, with its sign where it has
-        one: the partial correlation of two numbers; for other pairs with one parameter the
-        coefficient, with numbers in residual standard deviations; else the length of the
-        parameters.  se_, lower_ and upper_<group>: its standard error and interval, of pairs with
-        one parameter.  present_in: groups in whose graph the edge was found.  difference, the
+        Columns: source, target, kind; for every group strength_<group>, with lower_ and
+        upper_<group>, the ends of its interval at level 1 - `alpha`; for pairs with one parameter
+        estimate_<group> and se_<group>: the partial correlation of two numbers, else the
+        coefficient, with numbers in residual standard deviations.  present_in: groups in whose
+        graph the edge was found.  difference: the length of the difference of parameters, the
         largest between two groups, and between, which two; statistic and df; p; p_holm, p_bh and
         p_max, adjusted for all pairs by Holm, by Benjamini and Hochberg, and by the largest
         difference; probability_differs; differs, the verdict.
@@ -295,10 +299,25 @@ class DifferenceComparison(GroupComparison):
 
     def untested(self) -> Any:
         """Pairs that could not be tested: columns source, target, reason."""
-        named = edge_names(self.fitted[0].schema, self.tested.ends[self.tested.ridge])
-        why = ["some cells have too few rows in a group"] * len(self.tested.ridge)
-        columns = {"source": named["source"], "target": named["target"], "reason": why}
-        return frame(columns, self._library)
+        return frame(self._untested, self._library)
+
+    @cached_property
+    def _untested(self) -> Columns:
+        ridge = self.tested.ridge
+        pairs = np.flatnonzero(ridge.any(axis=0))
+        named = edge_names(self.fitted[0].schema, self.tested.ends[pairs])
+        why = [
+            f"some cells have too few rows in {', '.join(compress(self._names, where))}"
+            for where in ridge.T[pairs]
+        ]
+        return {"source": named["source"], "target": named["target"], "reason": why}
+
+    @cached_property
+    def limit(self) -> float:
+        """The limit that was given, or with which verdicts are expected to be best."""
+        if self.given_limit is not None:
+            return float(self.given_limit)
+        return balanced_limit(self.tested.same[~np.isnan(self.tested.same)])
 
     @cached_property
     def differs(self) -> Any:
@@ -323,14 +342,8 @@ class DifferenceComparison(GroupComparison):
     def _edges(self) -> Columns:
         tested, names = self.tested, self._names
         columns: dict[str, Any] = {**edge_names(self.fitted[0].schema, tested.ends)}
-        lower, upper = tested.interval(1.0 - self.alpha)
-        by_group = {
-            "estimate": tested.estimates,
-            "se": tested.se,
-            "lower": lower,
-            "upper": upper,
-        }
-        for what, values in by_group.items():
+        every = (*tested.strengths, tested.estimates, tested.se)
+        for what, values in zip(_BY_GROUP, every, strict=True):
             columns |= {f"{what}_{name}": each for name, each in zip(names, values, strict=True)}
         columns["present_in"] = [", ".join(compress(names, pair)) for pair in tested.graphs.T]
         columns["difference"] = tested.apart.max(axis=0, initial=0.0)
@@ -348,7 +361,7 @@ class DifferenceComparison(GroupComparison):
     @property
     def _graphs(self) -> tuple[list[int], list[float]]:
         there = self.tested.graphs
-        strength = (np.abs(self.tested.estimates) * there).sum(axis=1)
+        strength = (self.tested.strengths[0] * there).sum(axis=1)
         return there.sum(axis=1).tolist(), strength.tolist()
 
     @property
@@ -366,27 +379,29 @@ class DifferenceComparison(GroupComparison):
     @property
     def notes(self) -> tuple[str, ...]:
         """Which test was made, why, what it compares and what could not be tested, in words."""
-        tested = self.tested
+        tested, chosen = self.tested, self.given_limit is None and bool(self.differs.any())
+        balance = ", where missed and false differences are expected to balance best"
         lines = [
             f"tested by differences, because {self.reason}",
             "each pair is estimated without shrinkage in every group, given the "
             f"{int(tested.graphs.any(axis=0).sum())} edges found in some group; numbers are in "
             "residual standard deviations of their group, so that means, units and variances may "
             "differ",
-            f"a pair differs if the probability that it is the same is at most {self.limit:g}",
+            f"a pair differs if the probability that it is the same is at most {self.limit:.2g}"
+            + (balance if chosen else ""),
         ]
         if len(self.groups) == 2 and self.differs.any():
-            stronger = np.abs(tested.estimates[1]) > np.abs(tested.estimates[0])
-            count = int(stronger[self.differs].sum())
+            first, second = tested.strengths[0][:, self.differs]
+            more = (first > second).sum(), (second > first).sum()
+            counts = [f"{n} in {one_line(g)}" for n, g in zip(more, self._names, strict=True)]
+            lines.append(f"pairs that differ by where they are stronger: {', '.join(counts)}")
+        missing = self._untested
+        if missing["reason"]:
+            named = [
+                f"{a} - {b}" for a, b in zip(missing["source"], missing["target"], strict=True)
+            ]
             lines.append(
-                f"of {int(self.differs.sum())} pairs that differ, {count} are stronger in "
-                f"{one_line(self._names[1])}"
-            )
-        if len(tested.ridge):
-            named = edge_names(self.fitted[0].schema, tested.ends[tested.ridge])
-            pairs = [f"{a} - {b}" for a, b in zip(named["source"], named["target"], strict=True)]
-            lines.append(
-                "not tested, because some of their cells have too few rows in a group: "
-                f"{few(pairs, show=one_line)}; join levels, or use test='permutation'"
+                "not tested, because some of their cells have too few rows in a group (see "
+                f"untested()): {few(named, show=one_line)}; join levels, or use test='permutation'"
             )
         return tuple(lines)

@@ -35,7 +35,9 @@ class PairStrengths:
     theta : ndarray
         The refit of the graph.
     estimates : PairEstimates
-        All pairs given the graph, and their covariances.
+        Pairs given the graph, and their covariances.
+    estimated : ndarray of int
+        Which groups these are.
     rows : RestRows
         Rows of the table, at which information is computed.
     """
@@ -43,13 +45,17 @@ class PairStrengths:
     task: Task
     theta: Floats
     estimates: PairEstimates
+    estimated: Ints
     rows: RestRows
 
     def columns(self, level: float) -> dict[str, Floats]:
-        """Strength, lower and upper of every group; not a number for deviations of edges."""
+        """Strength, lower and upper of every group.
+
+        Not a number for deviations of edges, and for pairs that were not estimated.
+        """
         out = np.full((3, self.task.layout.n_groups), np.nan)
-        for groups, values, covariances in self.estimates.by_size():
-            for at, group in enumerate(groups.tolist()):
+        for places, values, covariances in self.estimates.by_size():
+            for at, group in enumerate(self.estimated[places].tolist()):
                 if self.task.layout.moderator[group] < 0:
                     out[:, group] = self._of(group, values[at], covariances[at], level)
         return dict(zip(("strength", "lower", "upper"), out, strict=True))

@@ -195,7 +195,8 @@ class EdgeTests:
         if self.rows is None:
             none = np.full(self.task.layout.n_groups, np.nan)
             return dict.fromkeys(("strength", "lower", "upper"), none)
-        inside = PairStrengths(self.task, self.tests.theta, self._estimates, self.rows)
+        tests = self.tests
+        inside = PairStrengths(self.task, tests.theta, self._estimates, tests.estimated, self.rows)
         columns = inside.columns(self.level)
         open_to_zero = self.tests.statistics.p > 1.0 - self.level
         known = np.isfinite(columns["lower"])

@@ -15,13 +15,14 @@ from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import norm, rankdata
+from scipy.stats import rankdata
 
 from mixedgm.errors import ParameterError
 from mixedgm.inference.differences import Differences
 from mixedgm.inference.group_patterns import GroupPatterns, sets_of
 from mixedgm.inference.pairs import PairEstimates
 from mixedgm.inference.statistics import equivalent_z, pair_statistics
+from mixedgm.inference.strength import RestRows
 from mixedgm.inference.two_groups import TwoGroups
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.path.error_rates import LocalFDR
@@ -31,6 +32,7 @@ from mixedgm.path.recipe import Recipe, by_conditionals
 from mixedgm.path.rounds import Incomplete
 from mixedgm.path.task import Task, prepare
 from mixedgm.printable import quoted
+from mixedgm.studies.edge_strengths import PairStrengths
 from mixedgm.studies.row_groups import Groups
 from mixedgm.table.encode import Design
 from mixedgm.table.gaps import Gaps
@@ -128,15 +130,23 @@ class GroupTasks:
         name = quoted(self.groups.labels[int(np.argmin(rows))])
         return f"group {name} has {min(rows):,.6g} rows, fewer than {FEWEST_BY_ITSELF}"
 
-    # -- tests -------------------------------------------------------------------------------------
-
-    def tested(self, seed: np.random.SeedSequence) -> DifferenceTests:
-        """Find the graphs, estimate all pairs given them in all groups, and compare."""
+    def require_no_obstacle(self) -> None:
+        """Raise ParameterError where the groups cannot be compared."""
         if self.obstacle:
             raise ParameterError(
                 f"test='differences' cannot compare these groups: {self.obstacle}. To fix: "
                 "test='permutation', or leave the column or the rows out."
             )
+
+    # -- tests -------------------------------------------------------------------------------------
+
+    def tested(
+        self, seed: np.random.SeedSequence, rows: Sequence[RestRows], level: float
+    ) -> DifferenceTests:
+        """Find the graphs, estimate all pairs given them in all groups, and compare.
+
+        Strengths are means over `rows` of every group; their intervals have this level.
+        """
         graphs = self._graphs()
         held = np.flatnonzero(graphs.any(axis=0))
         for task in self.tasks:
@@ -144,7 +154,8 @@ class GroupTasks:
         dependent, n_groups = self.groups.dependent, len(self.tasks)
         # Groups whose rows depend on each other have the same normal number for the same unit.
         seeds = [seed] * n_groups if dependent is not None else seed.spawn(n_groups)
-        estimates, errors, ridge = [], [], np.zeros(0, dtype=np.int64)
+        estimates, errors, strengths = [], [], []
+        ridge = np.zeros_like(graphs)
         for group, (task, own) in enumerate(zip(self.tasks, seeds, strict=True)):
             clusters = None if dependent is None else dependent[self.groups.rows(group)]
             draws = _DRAWS, np.random.default_rng(own)
@@ -154,13 +165,20 @@ class GroupTasks:
             unit = self._units(tests.task or task, tests.estimates)
             estimates.append(tests.estimates.rescaled(unit))
             errors.append(tests.errors * unit)
-            ridge = np.union1d(ridge, tests.ridge)
+            ridge[group, tests.ridge] = True
+            plain = pairs_given(task, held, tests.theta, clusters=clusters)
+            assert plain.estimates is not None
+            inside = PairStrengths(
+                plain.task or task, plain.theta, plain.estimates, plain.estimated, rows[group]
+            )
+            strengths.append(list(inside.columns(level).values()))
         differences = Differences(
             tuple(estimates),
             self.whole.layout.nodes,
             errors if dependent is not None else None,
         )
-        return DifferenceTests.of(self.whole, differences, errors, graphs, ridge)
+        of_groups = np.array(strengths).swapaxes(0, 1)
+        return DifferenceTests.of(self.whole, differences, errors, of_groups, graphs, ridge)
 
     def _graphs(self) -> Mask:
         """(groups, pairs) the graph of every group, as tests find it."""
@@ -199,12 +217,12 @@ class DifferenceTests:
 
     ends: Ints
     """(pairs, 2) nodes."""
+    strengths: Floats
+    """(3, groups, pairs) strengths, and the ends of their intervals."""
     estimates: Floats
-    """(groups, pairs) sizes without shrinkage, with their sign where they have one."""
+    """(groups, pairs) the parameter of pairs that have one; NaN for others."""
     se: Floats
-    """(groups, pairs) their standard errors; NaN for pairs with several parameters."""
-    bounded: Mask
-    """(pairs,) partial correlations."""
+    """(groups, pairs) their standard errors."""
     apart: Floats
     """(pairs of groups, pairs) lengths of the differences."""
     statistic: Floats
@@ -218,8 +236,8 @@ class DifferenceTests:
     """(4, 2) statistics of whole graphs, and their p-values."""
     graphs: Mask
     """(groups, pairs) the graphs that were found; their union was held in all groups."""
-    ridge: Ints
-    """Pairs that needed a ridge in some group, as where a cell has no rows."""
+    ridge: Mask
+    """(groups, pairs) where a ridge was needed, as where a cell has no rows."""
 
     @classmethod
     def of(
@@ -227,24 +245,25 @@ class DifferenceTests:
         whole: Task,
         differences: Differences,
         errors: Sequence[Floats],
+        strengths: Floats,
         graphs: Mask,
-        ridge: Ints,
+        ridge: Mask,
     ) -> DifferenceTests:
         """Compare the estimates, and the errors as if they were estimates."""
-        tested = ~np.isin(np.arange(whole.layout.n_groups), ridge)
+        tested = np.asarray(~ridge.any(axis=0))
         statistic, log_p = (
             np.where(tested, each, np.nan)
             for each in differences.tested([each.eta for each in differences.estimates])
         )
         tests, p_max = _whole_graphs(whole, differences, errors, statistic, log_p)
-        estimates, se = _sizes(whole, differences.estimates)
+        estimates, se = _single(whole, differences.estimates)
         same = np.full(len(tested), np.nan)
         same[tested] = _patterns(differences, log_p, tested).same
         return cls(
             ends=whole.layout.pairs,
+            strengths=strengths,
             estimates=estimates,
             se=se,
-            bounded=np.asarray(_without_units(whole)[whole.layout.pairs].all(axis=1)),
             apart=_lengths(differences, _steps(whole)),
             statistic=statistic,
             df=differences.df,
@@ -260,20 +279,6 @@ class DifferenceTests:
     def p(self) -> Floats:
         """(pairs,) p-values."""
         return np.exp(self.log_p)
-
-    def interval(self, level: float) -> tuple[Floats, Floats]:
-        """(groups, pairs) ends of intervals for all sizes; for partial correlations by Fisher's z.
-
-        NaN for pairs with several parameters.
-        """
-        width = float(norm.isf(0.5 * (1.0 - level))) * self.se
-        inside = np.clip(self.estimates, -1.0 + 1e-9, 1.0 - 1e-9)
-        z, far = np.arctanh(inside), width / (1.0 - inside**2)
-        low, high = (
-            np.where(self.bounded, np.tanh(z + sign * far), self.estimates + sign * width)
-            for sign in (-1.0, 1.0)
-        )
-        return low, high
 
 
 def _patterns(differences: Differences, log_p: Floats, tested: Mask) -> GroupPatterns:
@@ -354,24 +359,16 @@ def _strength(differences: Differences, unit: Floats, tested: Mask) -> Floats:
 # -- sizes of edges --------------------------------------------------------------------------------
 
 
-def _sizes(whole: Task, estimates: Sequence[PairEstimates]) -> tuple[Floats, Floats]:
-    """(groups, pairs) sizes of all pairs in all groups, and standard errors.
-
-    A pair with one parameter has that, with its sign if it has one; others have the length of
-    their parameters and no standard error.  No other place says what the size of a pair is.
-    """
-    layout, unit = estimates[0].layout, _steps(whole)
-    shape = (len(estimates), layout.n_groups)
-    sizes, se = np.zeros(shape), np.full(shape, np.nan)
-    signed = np.asarray(whole.layout.nodes.signed[layout.pairs].all(axis=1))
-    for row, error, each in zip(sizes, se, estimates, strict=True):
-        row[:] = np.sqrt(layout.group_sums(each.eta**2))
-        for pairs, values, covariance in each.by_size():
-            if values.shape[1] == 1:
-                error[pairs] = np.sqrt(covariance[:, 0, 0]) * np.abs(unit[pairs])
-                value = values[:, 0] * unit[pairs]
-                row[pairs] = np.where(signed[pairs], value, np.abs(value))
-    return sizes, se
+def _single(whole: Task, estimates: Sequence[PairEstimates]) -> tuple[Floats, Floats]:
+    """(groups, pairs) the parameter of pairs that have one, and its standard error."""
+    unit, shape = _steps(whole), (len(estimates), estimates[0].layout.n_groups)
+    values, se = np.full(shape, np.nan), np.full(shape, np.nan)
+    for group, each in enumerate(estimates):
+        for pairs, value, covariance in each.by_size():
+            if value.shape[1] == 1:
+                values[group, pairs] = value[:, 0] * unit[pairs]
+                se[group, pairs] = np.sqrt(covariance[:, 0, 0]) * np.abs(unit[pairs])
+    return values, se
 
 
 def _steps(whole: Task) -> Floats:

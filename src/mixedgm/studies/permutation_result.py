@@ -124,9 +124,9 @@ class PermutationComparison(GroupComparison):
     def edges(self) -> Any:
         """Pairs of columns that have an edge in some group, the most different first.
 
-        Columns: source, target, kind; norm_<group> and sign_<group> for every group, as in its
-        own `edges()` (norm 0 where it has no such edge); present_in, the groups that have the
-        edge; estimate_<group>, the norm that is compared, with its sign where it has one;
+        Columns: source, target, kind; strength_<group>, norm_<group> and sign_<group> for every
+        group, as in its own `edges()` (0 where it has no such edge); present_in, the groups that
+        have the edge; estimate_<group>, the norm that is compared, with its sign where it has one;
         difference, the largest between two groups, and between, which two; p; p_holm, p_bh and
         p_max, adjusted for all pairs of columns, by Holm, by Benjamini and Hochberg, and by the
         largest difference; differs, by p_max.
@@ -162,7 +162,10 @@ class PermutationComparison(GroupComparison):
         every, names = self.estimates, self._names
         apart = differences(self.compared)
         columns: dict[str, Any] = {**edge_names(self.fitted[0].schema, every.ends)}
-        for row, name in enumerate(names):
+        for row, (name, fitted) in enumerate(zip(names, self.fitted, strict=True)):
+            strength = {(edge.source, edge.target): edge.strength for edge in fitted.edges}
+            pairs = zip(columns["source"], columns["target"], strict=True)
+            columns[f"strength_{name}"] = np.array([strength.get(pair, 0.0) for pair in pairs])
             columns[f"norm_{name}"] = every.norms[row]
             columns[f"sign_{name}"] = sign_names(every.sign[row])
         present = every.norms.T > 0.0
@@ -187,7 +190,8 @@ class PermutationComparison(GroupComparison):
 
     @property
     def _graphs(self) -> tuple[list[int], list[float]]:
-        return [len(f.edges) for f in self.fitted], self.estimates.norms.sum(axis=1).tolist()
+        of_edges = [[edge.strength for edge in fitted.edges] for fitted in self.fitted]
+        return list(map(len, of_edges)), list(map(sum, of_edges))
 
     @cached_property
     def _degenerate(self) -> Columns:

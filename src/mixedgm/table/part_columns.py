@@ -77,10 +77,11 @@ class NumberSummary:
         infinite = int(np.count_nonzero(np.isinf(numbers)))
         if infinite:  # an error, whatever the others are
             return cls(len(numbers), infinite, float(numbers.min()), float(numbers.max()))
-        low, high, mean = float(numbers.min()), float(numbers.max()), float(numbers.mean())
+        low, high = float(numbers.min()), float(numbers.max())
         whole = bool((numbers == np.floor(numbers)).all())
-        centred = numbers - mean
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):  # numbers that are refused later
+            mean = float(numbers.mean())
+            centred = numbers - mean
             squares = centred * centred
             third = float((squares * centred).sum())
             powers = (float(squares.sum()), third, float((squares * squares).sum()))
@@ -117,10 +118,11 @@ class NumberSummary:
         n, delta = a + b, other.mean - self.mean
         (a2, a3, a4), (b2, b3, b4) = self.powers, other.powers
         step = delta / n
+        square = step * step  # never a power, which raises where a product is infinite
         second = a2 + b2 + delta * step * a * b
-        third = a3 + b3 + delta * step**2 * a * b * (a - b) + 3.0 * step * (a * b2 - b * a2)
-        fourth = a4 + b4 + delta * step**3 * a * b * (a * a - a * b + b * b)
-        fourth += 6.0 * step**2 * (a * a * b2 + b * b * a2) + 4.0 * step * (a * b3 - b * a3)
+        third = a3 + b3 + delta * square * a * b * (a - b) + 3.0 * step * (a * b2 - b * a2)
+        fourth = a4 + b4 + delta * square * step * a * b * (a * a - a * b + b * b)
+        fourth += 6.0 * square * (a * a * b2 + b * b * a2) + 4.0 * step * (a * b3 - b * a3)
         return self.mean + step * b, (second, third, fourth)
 
     def _merged_values(self, other: NumberSummary) -> tuple[Floats | None, NDArray[np.intp]]:

@@ -42,6 +42,8 @@ _MOST_IN_A_ROW = 3
 _SIDE = 4.6  # inches
 _FITTING = 20  # columns that fit a panel of that side
 _MOST_NAMES = 100
+_APART = 0.6
+"""Height of the marks of all groups of a pair, where rows are one apart."""
 
 
 def plot_groups(
@@ -113,43 +115,43 @@ def _panels(count: int, places: Positions, keys: Sequence[Any]) -> tuple[Any, An
 def plot_differences(
     columns: Columns, names: Sequence[str], *, max_edges: int | None = 40, ax: Axes | None = None
 ) -> Axes:
-    """Draw one row per pair with its estimate in every group, the most different on top.
+    """Draw one row per pair with its size in every group, the most different on top.
 
-    Columns: source, target, p_max, differs; estimate_<group> for every group; where they are known
-    lower_<group> and upper_<group>, drawn as thin lines, and probability_differs.
-    Pairs that differ have dark lines; beside each is the probability, or the adjusted p-value.
+    Columns: source, target, p_max, differs; estimate_<group> for every group, and where they are
+    known probability_differs, strength_<group>, lower_<group> and upper_<group>.  These are drawn
+    with the sign of the estimate, their intervals as thin lines.  Pairs that differ have dark
+    lines; beside each is the probability that it differs, or the adjusted p-value.
+    Pairs that could not be tested are named, without estimates.
     """
     count = n_shown(len(columns["source"]), "max_edges", max_edges)
     ax = axes(ax, (7.0, float(np.clip(1.2 + 0.24 * count, 2.0, 40.0))), layout="constrained")
     rows = np.arange(count)[::-1]
-    signed = np.array([columns[f"estimate_{name}"][:count] for name in names])
-    dark = np.asarray(columns["differs"], dtype=bool)[:count]
-    least, most = signed.min(axis=0), signed.max(axis=0)
+    tested = "probability_differs" in columns
+    estimates = np.array([columns[f"estimate_{name}"][:count] for name in names])
+    sign = np.where(estimates < 0.0, -1.0, 1.0)
+    strengths = [columns[f"strength_{name}"][:count] for name in names]
+    shown = np.asarray(columns["probability_differs" if tested else "p_max"], dtype=float)[:count]
+    # Estimates of pairs that cannot be tested may be anything, and would set the scale of all.
+    signed = np.where(np.isnan(shown), np.nan, sign * strengths if tested else estimates)
+    differs = np.asarray(columns["differs"], dtype=bool)[:count]
     ax.axvline(0.0, color="#BBBBBB", linewidth=0.8, zorder=0)
-    colours = [INK if each else "#CCCCCC" for each in dark]
-    ax.hlines(rows, least, most, color=colours, linewidth=1.6, zorder=1)
-    dots = [
-        ax.scatter(
-            values,
-            rows,
-            s=26,
-            color=_COLOURS[k % len(_COLOURS)],
-            marker=_MARKERS[k % len(_MARKERS)],
-            label=label(name, 40),
-            zorder=2,
-        )
-        for k, (name, values) in enumerate(zip(names, signed, strict=True))
-    ]
-    for k, name in enumerate(names if f"lower_{names[0]}" in columns else ()):
-        low, high = (columns[f"{end}_{name}"][:count] for end in ("lower", "upper"))
-        ax.hlines(rows, low, high, color=_COLOURS[k % len(_COLOURS)], linewidth=0.7, zorder=1)
-    what, shown = (
-        ("P", "probability_differs") if "probability_differs" in columns else ("p", "p_max")
-    )
-    for row, value in zip(rows, np.asarray(columns[shown])[:count], strict=True):
-        note_row(ax, row, "" if np.isnan(value) else f"{what} = {value:.2g}")
+    colours = [INK if each else "#CCCCCC" for each in differs]
+    ax.hlines(rows, signed.min(axis=0), signed.max(axis=0), color=colours, linewidth=1.6, zorder=1)
+    dots = []
+    for k, (name, values) in enumerate(zip(names, signed, strict=True)):
+        colour = _COLOURS[k % len(_COLOURS)]
+        places = rows + _APART * (0.5 * (len(names) - 1) - k) / len(names)
+        marker, text = _MARKERS[k % len(_MARKERS)], label(name, 40)
+        dots.append(ax.scatter(values, places, s=22, c=colour, marker=marker, label=text, zorder=2))
+        if tested:
+            hide = np.where(np.isnan(shown), np.nan, sign[k])
+            low, high = (hide * columns[f"{end}_{name}"][:count] for end in ("lower", "upper"))
+            ax.hlines(places, low, high, color=colour, linewidth=0.9, zorder=1)
+    what = "P(differs)" if tested else "p"
+    for row, value in zip(rows, shown, strict=True):
+        note_row(ax, row, "not tested" if np.isnan(value) else f"{what} = {value:.2g}")
     name_rows(ax, rows, pair_labels(columns, range(count)))
-    partial = "partial correlation, or coefficient in residual standard deviations"
-    ax.set_xlabel(partial if what == "P" else "norm of the edge, negative for negative edges")
+    what = "strength" if tested else "norm"
+    ax.set_xlabel(f"{what} of the edge, negative for negative edges")
     ax.legend(handles=dots, frameon=False, fontsize=8, loc="best")
     return ax

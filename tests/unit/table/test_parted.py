@@ -437,3 +437,17 @@ def test_moments_of_merged_parts_are_those_of_the_whole():
     expected = [((x - x.mean()) ** k).sum() for k in (2, 3, 4)]
     assert merged.powers == pytest.approx(expected)
     assert merged.count == 90
+
+
+@pytest.mark.parametrize("size", [1e110, 1e160, 1.5e308])
+def test_numbers_that_are_too_large_are_named_in_parts_as_in_memory(size, tmp_path):
+    numbers = size * np.random.default_rng(0).uniform(-1, 1, 60)
+    numbers[30:] = np.abs(numbers[30:])
+    frame = pd.DataFrame({"x": numbers, "y": np.arange(60.0) ** 0.5})
+    parts = [tmp_path / "a.parquet", tmp_path / "b.parquet"]
+    frame[:30].to_parquet(parts[0])
+    frame[30:].to_parquet(parts[1])
+    (whole,), (cut,) = (check_any_table(each).findings for each in (frame, parts))
+    assert cut == whole
+    assert cut.column == "x"
+    assert "too large for double precision" in cut.what

@@ -69,8 +69,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     text = "column of rows that belong together, such as households"
     parser.add_argument("--cluster", metavar="NAME", help=text)
     add_number(parser, "--alpha", default=0.05, metavar="ALPHA", text="level of significance")
-    text = "pairs differ if they are the same with at most this probability"
-    add_number(parser, "--limit", default=0.45, metavar="P", text=text)
+    text = "pairs differ if they are the same with at most this probability (default: where missed "
+    text += "and false differences should balance best)"
+    parser.add_argument("--limit", type=float, metavar="P", help=text)
     add_checkpoint(parser, "where finished shuffles are kept")
     add_formulas(parser)
     add_fitting(parser)
