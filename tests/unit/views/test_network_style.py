@@ -403,6 +403,26 @@ def test_lines_of_the_legend_are_as_wide_as_those_of_all_groups():
         assert keys["strength 0.60"].get_linewidth() == pytest.approx(drawn[0])
 
 
+@pytest.mark.parametrize("sizes", ["strength", "norm"])
+def test_pairs_that_cannot_be_tested_do_not_set_the_scale(sizes):
+    columns = {
+        "source": ["x", "y"],
+        "target": ["y", "z"],
+        "estimate_a": [0.1, 50.0],
+        "estimate_b": [-0.2, -50.0],
+        "p_max": [0.3, np.nan],
+        "differs": [False, False],
+    }
+    if sizes == "strength":
+        known = {"strength": [0.1, 1.0], "lower": [0.05, 0.9], "upper": [0.2, 1.0]}
+        columns |= {f"{name}_{group}": known[name] for name in known for group in "ab"}
+        columns["probability_differs"] = [0.3, np.nan]
+    ax = plot_differences(columns, ["a", "b"])
+    assert -0.3 < ax.get_xlim()[0] < ax.get_xlim()[1] < 0.3
+    assert [text.get_text().split(" = ")[-1] for text in ax.texts] == ["0.3", "not tested"]
+    assert [text.get_text() for text in ax.get_yticklabels()] == ["x – y", "y – z"]
+
+
 def test_faint_edges_do_not_bend_far():
     model = random_network(25, 150, 1)
     drawing = plot_network(model)
