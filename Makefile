@@ -58,7 +58,7 @@ stress: $(STAMP)  ## hostile input by the thousand (hours; goes on where it was 
 docs: $(VENV)/.docs  ## build the site into build/site, from nothing, warnings as errors
 	$(BIN)/python docs/build.py $(ARGS)
 
-gallery: $(STAMP)  ## pictures of eight real tables into OUT; DATA=folder of adult and Ames (minutes)
+gallery: $(STAMP)  ## pictures of nine real tables into OUT; DATA=folder of adult and Ames (minutes)
 	$(if $(DATA),DATA=$(DATA)) $(BIN)/python -m docs.images.make_networks $(or $(OUT),build/gallery) $(ARGS)
 
 pictures: $(STAMP)  ## pictures of the documentation: views, and first screens of the report

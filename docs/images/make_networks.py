@@ -89,6 +89,8 @@ def clinical() -> Any:
         return None
     table = table.drop(columns=["rownames", "id"], errors="ignore")
     levels = ["status", "trt", "ascites", "hepato", "spiders", "edema", "stage"]
+    table[levels] = table[levels].map(lambda cell: f"{cell:g}" if isinstance(cell, float) else cell)
+    table = table.replace("nan", None)
     return table.astype(dict.fromkeys(levels, "string")).astype(dict.fromkeys(levels, "category"))
 
 
@@ -215,13 +217,13 @@ def photograph(found: dict[str, Any], folder: Path) -> None:
 
 
 def keep(folder: Path) -> None:
-    """Write the pictures of the documentation, in 128 colours."""
+    """Write the pictures of the documentation, in the 256 colours that lose least."""
     for name, kept in KEPT.items():
         if (folder / f"{name}.png").exists():
             picture = Image.open(io.BytesIO((folder / f"{name}.png").read_bytes())).convert("RGB")
             picture.thumbnail((900, 760), Image.Resampling.LANCZOS)
-            look = {"method": Image.Quantize.MEDIANCUT, "dither": Image.Dither.NONE}
-            picture.quantize(128, **look).save(HERE / f"{kept}.png", optimize=True)
+            look = {"method": Image.Quantize.MAXCOVERAGE, "dither": Image.Dither.NONE}
+            picture.quantize(256, **look).save(HERE / f"{kept}.png", optimize=True)
 
 
 def main() -> None:

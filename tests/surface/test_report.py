@@ -279,7 +279,22 @@ def test_results_of_something_else_are_refused(
         model.report(file, rows, comparison=groups)
     with pytest.raises(mg.ParameterError, match="check must be"):
         model.report(file, rows, check="yes")  # type: ignore[arg-type]
+    with pytest.raises(mg.ParameterError, match="groups: 'agee' is not a column; did you mean"):
+        model.report(file, rows, groups={"a": ["agee"]})
+    with pytest.raises(mg.ParameterError, match="groups must be a mapping"):
+        model.view(groups=["age"])  # type: ignore[arg-type]
     assert not file.exists()
+
+
+def test_groups_of_columns(model: mg.MixedGraphicalModel, tmp_path: Path) -> None:
+    file = tmp_path / "a.html"
+    model.report(file, groups={"person": ["age", "smoker"], "money": "debt"})
+    graph = read_content(file)["graph"]
+    assert [group["name"] for group in graph["groups"]] == ["person", "money"]
+    group_of = {node["name"]: node["group"] for node in graph["nodes"]}
+    assert {name for name, group in group_of.items() if group == 0} == {"age", "smoker"}
+    assert {name for name, group in group_of.items() if group == 1} == {"debt"}
+    assert set(group_of.values()) == {-1, 0, 1}
 
 
 def test_the_view_is_a_frame_that_reaches_nothing(
@@ -325,7 +340,12 @@ def test_command_fits_a_table_first(folder: Path, capsys: pytest.CaptureFixture[
 
 def test_command_takes_a_model_with_or_without_its_table(folder: Path) -> None:
     assert main(["fit", "survey.csv", "-o", "survey.mgm", "--lam", "0.1", "--quiet"]) == 0
-    assert main(["report", "survey.mgm", "-o", "a.html", "--title", "A & B"]) == 0
+    words = ["report", "survey.mgm", "-o", "a.html", "--title", "A & B"]
+    assert main([*words, "--node-group", "body=x,y"]) == 2
+    column = mg.load("survey.mgm").schema_.names[0]
+    assert main([*words, "--node-group", f"first={column}"]) == 0
+    assert read_content(Path("a.html"))["graph"]["nodes"][0]["group"] == 0
+    assert main(words) == 0
     assert read_content(folder / "a.html")["title"] == "A & B"
     words = ["report", "survey.mgm", "survey.csv", "-o", "b.html", "--no-check"]
     assert main([*words, "--bootstrap", "5", "--jobs", "1"]) == 0

@@ -82,6 +82,19 @@ class _End:
         return order + 10 * self.is_covariate
 
     @property
+    def is_bent(self) -> bool:
+        """Whether the model has normal scores in place of the column's numbers."""
+        return self.fitted.schema.nodes[self.node].transform is not None
+
+    def shift(self, move: float) -> float:
+        """Return a change from the middle in the units of the table."""
+        if not self.is_bent:
+            return move
+        column = self.fitted.schema.nodes[self.node]
+        low, high = (float(np.asarray(column.decoded(np.array(at)))) for at in (0.0, move))
+        return high - low
+
+    @property
     def precision(self) -> float:
         """Precision of the real number given all others."""
         return float(self.fitted.params.precisions[self.node])
@@ -95,6 +108,10 @@ class _End:
         """What an entry is multiplied by, and what it then is about."""
         if self.has_spike and self.part == 0:
             return 1.0, f"where {self.name} is not zero"
+        if self.is_bent:
+            ends = (self.fitted.schema.nodes[self.node].value(at) for at in (0.0, self.deviation))
+            low, high = (_plain(float(end), digits=3) for end in ends)
+            return self.deviation, f"as {self.name} goes from {low} to {high}"
         if self.is_real or self.has_spike:
             return self.deviation, f"per standard deviation of {self.name}"
         nodes = self.fitted.params.nodes
@@ -131,33 +148,36 @@ class _End:
 
 
 def _of_number(number: _End, other: _End, entries: Floats) -> str:
-    """How the mean of a number moves with the other column."""
+    """How the mean of a number moves with the other column; the median of one that is bent."""
     moves = entries / number.precision
     if other.is_number:
-        return _moves(number.name, moves[0], other)
+        return _moves(number, moves[0], other)
+    moves = np.array([number.shift(move) for move in moves])
     high, low = other.extremes(moves)
+    mean = f"{'median' if number.is_bent else 'mean'} {number.name}"
     counts = np.where(np.isfinite(other.counts), other.counts, FEWEST)
     if len(levels := other.levels) == 2:
         size = _plain(moves[high] - moves[low])
-        return f"mean {number.name} is {size} higher for {levels[high]} than for {levels[low]}"
+        return f"{mean} is {size} higher for {levels[high]} than for {levels[low]}"
     share = np.where(counts >= FEWEST, counts, 0.0) / counts[counts >= FEWEST].sum()
     spread = float(np.sqrt(share @ (moves - share @ moves) ** 2))
     top, bottom = (_plain(moves[at], signed=True) for at in (high, low))
     return (
-        f"mean {number.name} varies between levels of {other.name} by a standard deviation of "
+        f"{mean} varies between levels of {other.name} by a standard deviation of "
         f"{_plain(spread)}: highest for {levels[high]} ({top}), lowest for {levels[low]} ({bottom})"
     )
 
 
-def _moves(name: str, slope: float, other: _End) -> str:
+def _moves(number: _End, slope: float, other: _End) -> str:
     step, words = other.step
-    size, way = _plain(abs(slope * step)), "higher" if slope * step > 0 else "lower"
-    text = f"{name} is {size} {way} {words}"
-    return f"{text} ({_plain(slope)} per unit)" if other.is_real else text
+    size = number.shift(slope * step)
+    text = f"{number.name} is {_plain(abs(size))} {'higher' if size > 0.0 else 'lower'} {words}"
+    straight = other.is_real and not (number.is_bent or other.is_bent)
+    return f"{text} ({_plain(slope)} per unit)" if straight else text
 
 
-def _plain(value: float, *, signed: bool = False) -> str:
-    """Return two digits of a number, written out unless it is very large or very small.
+def _plain(value: float, *, signed: bool = False, digits: int = 2) -> str:
+    """Return a few digits of a number, written out unless it is very large or very small.
 
     Examples
     --------
@@ -166,8 +186,8 @@ def _plain(value: float, *, signed: bool = False) -> str:
     """
     size, sign = abs(value), "+" if signed else ""
     if 100.0 <= size < 1e7:
-        return f"{float(f'{value:.2g}'):{sign},.0f}"
-    return f"{value:{sign}.2g}"
+        return f"{float(f'{value:.{digits}g}'):{sign},.0f}"
+    return f"{value:{sign}.{digits}g}"
 
 
 def _of_odds(scored: _End, other: _End, entries: Floats) -> str:
@@ -206,7 +226,7 @@ def _of_hurdles(first: _End, second: _End, block: Floats) -> str:
         step, words = (replace(other, part=0) if other.has_spike else other).step
         ratio = np.exp(whether[column] * step)
         text = f"{odds} are {ratio:.2g} times as high {words}"
-        return f"{text}; where it is not zero, {_moves(hurdle.name, moves[-1], other)}"
+        return f"{text}; where it is not zero, {_moves(hurdle, moves[-1], other)}"
     high, low = other.extremes(whether)
     ratio = np.exp(whether[high] - whether[low])
     most, least = other.extremes(moves)

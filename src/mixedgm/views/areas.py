@@ -133,7 +133,10 @@ def _write_group(
     size: float,
     taken: list[Any],
 ) -> None:
-    """Write the name of a group at its border, where it meets no node and no name; else nowhere."""
+    """Write the name of a group at its border, where it meets no node and no name; else nowhere.
+
+    It is nearer to a node of its group than to any other.
+    """
     pixel = pixel_in_points(ax)
     nodes = ax.transData.transform(places)
     note = ax.annotate(
@@ -166,7 +169,12 @@ def _write_group(
         if any(_meets(spot, half, box) for box in taken):
             continue
         # Away from the areas of other groups, better above its own than below.
-        far = np.hypot(*np.maximum(np.abs(others - spot) - half, 0.0).T).min(initial=np.inf)
+        near, far = (
+            np.hypot(*np.maximum(np.abs(those - spot) - half, 0.0).T).min(initial=np.inf)
+            for those in (own, others)
+        )
+        if far <= near:
+            continue
         cost = 3.0 * max(1.0 - float(far) / (1.5 * reach), 0.0) - 0.5 * unit[1]
         if cost < least:
             best, least = spot - nodes[members[0]], cost

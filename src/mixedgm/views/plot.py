@@ -43,7 +43,7 @@ _NEGATIVE = (0, (4.0, 1.6))
 _UNDETERMINED = (0, (0.7, 0.9))
 _MODERATED = (0, (1.0, 1.6))
 _HEAD_LENGTH, _HEAD_WIDTH = 0.6, 0.32
-_INNER, _RING_WIDTH = 1.16, 1.5
+_INNER, _RING_WIDTH = 1.22, 1.42
 """Diameters of the ring in widths of the node; corners of nodes stay inside."""
 _WIDEST = 0.1
 """Width of the widest line where neighbouring nodes are 1 apart."""
@@ -130,6 +130,7 @@ def draw_network(
     keys = legend_keys([fitted], style, rings=bool(rings)) if legend and names else []
     notes = _abbreviations(texts) if legend and style.labels == "short" else []
     around = AREA_PAD + room.font if style.areas and style.groups else 0.0
+    around += 0.5 * (_RING_WIDTH - 1.0) * room.node if rings else 0.0
     sheet = _Sheet(ax, size, places, room, keys, notes, around)
     fitting = partial(Room.of, texts, rings=bool(rings), node=style.node_size, smallest=6.0)
     if size is not None and isinstance(layout, str):
@@ -679,7 +680,7 @@ def legend_keys(
     grouped = style.group_of_columns(fitted.schema)
     seen = {grouped[name] for name in names if name in grouped}
     keys += [
-        Patch(facecolor=colour, edgecolor=theme.ink, linewidth=0.6, label=label(group))
+        Patch(facecolor=theme.group(colour), edgecolor=theme.ink, linewidth=0.6, label=label(group))
         for group, colour in style.group_colours(fitted.schema).items()
         if group in seen
     ]

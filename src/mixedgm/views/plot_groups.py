@@ -128,11 +128,12 @@ def plot_differences(
     rows = np.arange(count)[::-1]
     tested = "probability_differs" in columns
     estimates = np.array([columns[f"estimate_{name}"][:count] for name in names])
-    sign = np.where(estimates < 0.0, -1.0, 1.0)
-    strengths = [columns[f"strength_{name}"][:count] for name in names]
+    sign, sizes = np.where(estimates < 0.0, -1.0, 1.0), estimates
+    if tested:
+        sizes = sign * np.array([columns[f"strength_{name}"][:count] for name in names])
     shown = np.asarray(columns["probability_differs" if tested else "p_max"], dtype=float)[:count]
-    # Estimates of pairs that cannot be tested may be anything, and would set the scale of all.
-    signed = np.where(np.isnan(shown), np.nan, sign * strengths if tested else estimates)
+    # Sizes of pairs that cannot be tested may be anything, and would set the scale of all.
+    signed = np.where(np.isnan(shown), np.nan, sizes)
     differs = np.asarray(columns["differs"], dtype=bool)[:count]
     ax.axvline(0.0, color="#BBBBBB", linewidth=0.8, zorder=0)
     colours = [INK if each else "#CCCCCC" for each in differs]

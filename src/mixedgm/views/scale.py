@@ -106,19 +106,19 @@ class Scale:
     def keys(self, sizes: Sequence[float]) -> list[float]:
         """Return up to three sizes whose lines a legend shows: largest, middle and smallest.
 
-        Sizes below a fiftieth of the largest, which can be 0, are not shown.
+        Sizes below a tenth of the largest, whose lines can hardly be seen, are not shown.
 
         Examples
         --------
         >>> Scale(0.61).keys([0.61, 0.3, 0.04])
-        [0.6, 0.3, 0.05]
+        [0.6, 0.35, 0.05]
         >>> Scale(0.5).keys([0.5, 0.0])
-        [0.5, 0.25, 0.01]
+        [0.5, 0.3, 0.05]
         """
         if not sizes or max(sizes) <= 0.0:
             return []
         largest = min(max(sizes), self.maximum)
-        smallest = max(min(sizes), 0.02 * largest, math.ceil(20.0 * (self.cut or 0.0)) / 20.0)
+        smallest = max(min(sizes), 0.1 * largest, math.ceil(20.0 * (self.cut or 0.0)) / 20.0)
         wanted = [largest, (largest + smallest) / 2.0, smallest]
         rounded = [_round(size) for size in wanted]
         return list(dict.fromkeys(size for size in rounded if size >= (self.cut or 0.0)))

@@ -126,3 +126,22 @@ def test_a_number_and_two_levels_differ_by_a_difference_of_means():
     means = table.groupby("flag")["x"].mean()
     amount = float(said.split()[3].replace(",", ""))
     assert amount == pytest.approx(means["yes"] - means["no"], rel=0.05)
+
+
+def test_bent_columns_are_told_in_their_own_units():
+    rng = np.random.default_rng(2)
+    flag = rng.integers(0, 2, 6_000)
+    x = np.exp(2.0 + 0.8 * flag + 0.5 * rng.normal(size=6_000))
+    table = pd.DataFrame({"x": x, "flag": np.array(["no", "yes"])[flag]})
+    model = mg.MixedGraphicalModel(lam=0.0, transforms={"x": "nonparanormal"}).fit(table)
+    said = model.describe("flag", "x")
+    assert said.startswith("median x is ")
+    medians = table.groupby("flag")["x"].median()
+    assert numbers(said)[0] == pytest.approx(medians["yes"] - medians["no"], rel=0.1)
+    table["y"] = np.log(x) + 0.5 * rng.normal(size=6_000)
+    model = mg.MixedGraphicalModel(lam=0.0, transforms={"x": "nonparanormal"})
+    said = model.fit(table[["x", "y"]]).describe("y", "x")
+    assert "per unit" not in said
+    # One standard deviation of normal scores is from the median to the 84th percentile.
+    low, high = (float(part) for part in said.split(" goes from ")[1].split(" to "))
+    assert (low, high) == pytest.approx(np.quantile(x, [0.5, 0.8413]), rel=0.02)

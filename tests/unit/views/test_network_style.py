@@ -130,7 +130,7 @@ def test_the_legend_shows_three_widths_that_are_drawn(cut):
 def test_an_edge_of_strength_zero_has_no_key():
     drawing = plot_network(replace(weighted([0.5, 0.3]), known_strengths=np.array([0.4, 0.0])))
     shown = [text for text in legend(drawing.ax) if text.startswith("strength")]
-    assert shown == ["strength 0.40", "strength 0.20", "strength 0.008"]
+    assert shown == ["strength 0.40", "strength 0.20", "strength 0.05"]
     none = plot_network(replace(weighted([0.5, 0.3]), known_strengths=np.zeros(2)))
     assert not any(text.startswith("strength") for text in legend(none.ax))
 
@@ -403,19 +403,23 @@ def test_lines_of_the_legend_are_as_wide_as_those_of_all_groups():
         assert keys["strength 0.60"].get_linewidth() == pytest.approx(drawn[0])
 
 
-def test_pairs_that_cannot_be_tested_do_not_set_the_scale():
+@pytest.mark.parametrize("sizes", ["strength", "norm"])
+def test_pairs_that_cannot_be_tested_do_not_set_the_scale(sizes):
     columns = {
         "source": ["x", "y"],
         "target": ["y", "z"],
         "estimate_a": [0.1, 50.0],
-        "estimate_b": [0.2, -50.0],
-        "probability_differs": [0.3, np.nan],
-        "p_max": [0.5, np.nan],
+        "estimate_b": [-0.2, -50.0],
+        "p_max": [0.3, np.nan],
         "differs": [False, False],
     }
+    if sizes == "strength":
+        known = {"strength": [0.1, 1.0], "lower": [0.05, 0.9], "upper": [0.2, 1.0]}
+        columns |= {f"{name}_{group}": known[name] for name in known for group in "ab"}
+        columns["probability_differs"] = [0.3, np.nan]
     ax = plot_differences(columns, ["a", "b"])
-    assert -1.0 < ax.get_xlim()[0] < ax.get_xlim()[1] < 1.0
-    assert [text.get_text() for text in ax.texts] == ["P = 0.3", "not tested"]
+    assert -0.3 < ax.get_xlim()[0] < ax.get_xlim()[1] < 0.3
+    assert [text.get_text().split(" = ")[-1] for text in ax.texts] == ["0.3", "not tested"]
     assert [text.get_text() for text in ax.get_yticklabels()] == ["x – y", "y – z"]
 
 
@@ -430,3 +434,22 @@ def test_faint_edges_do_not_bend_far():
         step = line[-1] - line[0]
         off = np.abs(step[0] * (line - line[0])[:, 1] - step[1] * (line - line[0])[:, 0])
         assert off.max() / np.hypot(*step) <= 0.301
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_names_of_groups_are_nearest_to_their_own_nodes(theme):
+    model = random_network(24, 60, 2)
+    groups = {name: f"group {k % 4}" for k, name in enumerate(model.schema.names)}
+    drawing = plot_network(model, groups=groups, theme=theme, layout="groups")
+    drawing.ax.figure.canvas.draw()
+    nodes = drawing.ax.transData.transform(list(drawing.positions.values()))
+    notes = [text for text in drawing.ax.texts if text.get_gid() == "group name"]
+    assert len(notes) == 4
+    for note in notes:
+        (x0, y0), (x1, y1) = note.get_window_extent().get_points()
+        beyond = np.maximum(np.maximum([x0, y0] - nodes, nodes - [x1, y1]), 0.0)
+        nearest = list(drawing.positions)[int(np.linalg.norm(beyond, axis=1).argmin())]
+        assert groups[nearest] == note.get_text()
+    keys = {key.get_label(): key for key in drawing.ax.get_legend().legend_handles}
+    for name, group in groups.items():
+        assert to_hex(keys[group].get_facecolor()) == fill(drawing, name)

@@ -48,3 +48,19 @@ def test_the_legend_stays_inside_the_figure(hand):
     assert box.x0 >= 0
     assert box.y0 >= 0
     assert box.x1 <= figure.bbox.width
+
+
+@pytest.mark.parametrize("options", [{}, {"labels": False, "node_size": 40}, {"theme": "dark"}])
+def test_rings_stay_inside_the_picture(hand, options):
+    names = hand().schema.names
+    places = {name: (0.5 * (at % 2), float(at)) for at, name in enumerate(names)}
+    drawing = plot_network(hand(), rings=dict.fromkeys(names, 1.0), layout=places, **options)
+    drawing.ax.figure.canvas.draw()
+    frame = drawing.ax.get_window_extent()
+    middles = drawing.ax.transData.transform(list(drawing.positions.values()))
+    sizes = [float(np.sqrt(ring.get_sizes()[0])) for ring in arcs(drawing.ax).values()]
+    reach = 0.5 * max(sizes) * drawing.ax.figure.dpi / 72.0
+    assert middles.min(axis=0)[0] - reach >= frame.x0
+    assert middles.min(axis=0)[1] - reach >= frame.y0
+    assert middles.max(axis=0)[0] + reach <= frame.x1
+    assert middles.max(axis=0)[1] + reach <= frame.y1

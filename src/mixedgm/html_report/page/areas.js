@@ -64,10 +64,15 @@ export function nameAreas(pen, { scene, palette, size }, points, room, labels) {
   pen.font = `bold ${type}px system-ui, sans-serif`;
   pen.textAlign = "center";
   pen.textBaseline = "middle";
+  const areas = scene.graph.groups.map((_, k) =>
+    areasOf(membersOf(scene, k), points).map((corners) => corners.map((at) => points[at])),
+  );
   scene.graph.groups.forEach((group, k) => {
     const members = membersOf(scene, k);
+    const others = areas.filter((_, other) => other !== k).flat();
     const half = { x: pen.measureText(group.name).width / 2, y: 0.6 * type };
-    const spot = members.length > 0 ? freeSpot(members, points, room, half, size, taken) : null;
+    const spot =
+      members.length > 0 ? freeSpot(members, points, room, half, size, taken, others) : null;
     if (spot === null) return;
     taken.push({ ...spot, half });
     pen.strokeStyle = palette.surface;
@@ -95,9 +100,10 @@ function membersOf(scene, group) {
  * @param {Point} half
  * @param {{width: number, height: number}} size
  * @param {{x: number, y: number, half: Point}[]} taken
+ * @param {Point[][]} others areas of the other groups
  * @returns {Point | null}
  */
-function freeSpot(members, points, room, half, size, taken) {
+function freeSpot(members, points, room, half, size, taken, others) {
   /** @type {Point | null} */
   let best = null;
   let least = Infinity;
@@ -114,20 +120,28 @@ function freeSpot(members, points, room, half, size, taken) {
       spot.x + half.x > size.width ||
       spot.y - half.y < 0 ||
       spot.y + half.y > size.height;
-    const gap = Math.min(
-      ...points.map((point) =>
-        Math.hypot(
-          Math.max(Math.abs(point.x - spot.x) - half.x, 0),
-          Math.max(Math.abs(point.y - spot.y) - half.y, 0),
-        ),
+    const gaps = points.map((point) =>
+      Math.hypot(
+        Math.max(Math.abs(point.x - spot.x) - half.x, 0),
+        Math.max(Math.abs(point.y - spot.y) - half.y, 0),
       ),
     );
+    const gap = Math.min(...gaps);
+    // Nearer to its own group than to others, and not in the border of their areas.
+    const far = Math.min(...gaps.filter((_, at) => !members.includes(at)), Infinity);
+    const ends = [-1, 0, 1].map((side) => ({ x: spot.x + side * half.x, y: spot.y }));
+    const foreign =
+      far <= gap ||
+      far < room.reach + PAD ||
+      others.some(
+        (corners) => corners.length > 2 && ends.some((point) => isInside(point, corners)),
+      );
     const meets = taken.some(
       (other) =>
         Math.abs(other.x - spot.x) < other.half.x + half.x + 2 &&
         Math.abs(other.y - spot.y) < other.half.y + half.y,
     );
-    if (beyond || meets || gap < 1.05 * room.reach + 2) continue;
+    if (beyond || meets || foreign || gap < 1.05 * room.reach + 2) continue;
     const cost = 0.5 * uy - Math.min(gap / (4 * room.reach), 1);
     if (cost < least) [best, least] = [spot, cost];
   }

@@ -45,7 +45,7 @@ export function roomOf(scene, camera) {
   const unit = camera.scale;
   const n = scene.places.length;
   const ringed = scene.graph.nodes.some((node) => node.ring !== null);
-  const [shrunk, filled] = ringed ? [0.8, FILLED * INNER] : [1, FILLED];
+  const [shrunk, filled] = ringed ? [0.8, 0.92 * FILLED * INNER] : [1, FILLED];
   const around = ringed ? 1.08 * RING : 1;
   const widest = Math.min(Math.max((0.1 * unit) / POINT, 2), 6.5);
   let across = Math.min(INSIDE * unit * shrunk, 60);
@@ -336,7 +336,7 @@ function drawNodes(context, { scene, palette }, nodes, points, room, bright) {
     if (chosen || scene.cursor === at || scene.found.has(at)) {
       context.globalAlpha = 1;
       context.beginPath();
-      context.arc(x, y, radius * RING + 5, 0, 2 * Math.PI);
+      context.arc(x, y, room.reach + 2.5, 0, 2 * Math.PI);
       context.strokeStyle = scene.cursor === at ? palette.ink : palette.accent;
       context.lineWidth = 2;
       context.setLineDash(chosen ? [] : [4, 3]);

@@ -60,7 +60,7 @@ export class Scene {
     const wide = Math.max(...xs) - Math.min(...xs);
     const tall = Math.max(...ys) - Math.min(...ys);
     if (wide === 0 || tall === 0) return;
-    const factor = Math.min(Math.max((wanted * tall) / wide, 1 / 1.3), 1.3);
+    const factor = Math.min(Math.max((wanted * tall) / wide, 1 / 1.6), 1.3);
     for (const place of this.places) {
       if (factor > 1) place.x *= factor;
       else place.y /= factor;

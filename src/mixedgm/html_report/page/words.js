@@ -30,9 +30,24 @@ export function edgeSentence(content, edge) {
   const sign =
     edge.sign === ""
       ? "; the relation has no single sign"
-      : `; the relation is ${SIGNS[edge.sign]}`;
+      : `; the relation is ${SIGNS[edge.sign]}${signAbout(content, edge)}`;
   const says = edge.says === undefined ? "" : ` In the data's units: ${edge.says}.`;
   return `${related}, given all other columns${sign} (strength ${strengthText(edge.strength)}).${says}`;
+}
+
+/**
+ * Which level a sign is about: of two levels the second counts as more.
+ * @param {Content} content
+ * @param {Edge} edge
+ */
+function signAbout(content, edge) {
+  const ends = [edge.a, edge.b].filter((at) => {
+    const { kind, values } = content.graph.nodes[at];
+    return kind === "categorical" && values === 2;
+  });
+  const levels = ends.map((at) => content.columnDetails[at].histogram?.names[1]);
+  if (levels.length === 0 || levels.some((level) => level === undefined)) return "";
+  return ` for ${levels.join(" and ")}`;
 }
 
 /**
