@@ -11,15 +11,29 @@ from mixedgm.fitted import FittedModel
 from mixedgm.inference.strength import ConditionalInformation
 from mixedgm.model.layout import Floats
 from mixedgm.printable import quoted
+from mixedgm.studies.conditioned import models_along
 
 __all__ = ["describe"]
 
 FEWEST = 10.0
 """Rows of a level, or of a cell, that is quoted."""
+MOST_LEVELS = 4
+"""Levels of a moderator at which an edge is told."""
 
 
-def describe(fitted: FittedModel, a: str, b: str) -> str:
-    """Return what the edge between two columns says, all other columns held fixed."""
+def describe(fitted: FittedModel, a: str, b: str, moderator: str | None = None) -> str:
+    """Return what the edge between two columns says, all other columns held fixed.
+
+    With a moderator, what it says at one standard deviation below and above the mean of this
+    column, or at its first levels.
+    """
+    if moderator is not None:
+        models, names = models_along(fitted, moderator)
+        says = [
+            f"at {name}: {describe(model, a, b)}" for name, model in zip(names, models, strict=True)
+        ]
+        has_levels = fitted.schema.nodes[fitted.schema.node_index(moderator)].has_levels
+        return "; ".join(says[:MOST_LEVELS] if has_levels else [says[0], says[-1]])
     u, v = fitted.schema.node_index(a), fitted.schema.node_index(b)
     if u == v:
         raise ParameterError(f"an edge needs two different columns. Got {quoted(a)} twice.")
@@ -27,12 +41,16 @@ def describe(fitted: FittedModel, a: str, b: str) -> str:
     block = fitted.interaction(first.name, second.name).values
     if not block.any():
         return f"no edge: {a} and {b} are independent given all other columns"
+    if second.has_spike and second.is_covariate and not first.has_spike:
+        return _of_given_hurdle(second, first, block.T)
     if first.has_spike or second.has_spike:
         return _of_hurdles(first, second, block)
     if first.is_real and not first.is_covariate:
         return _of_number(first, second, block[0])
     if first.is_number:
         return _of_odds(first, second, block[0])
+    if second.is_number:  # a covariate beside categories
+        return _of_odds(second, first, block.T[0])
     return _of_cells(fitted, first, second, block)
 
 
@@ -142,7 +160,7 @@ def _moves(name: str, slope: float, other: _End) -> str:
 def _of_odds(scored: _End, other: _End, entries: Floats) -> str:
     """How the odds of one step more of an ordinal column or a count depend on the other column."""
     step, words = scored.step
-    if scored.is_real:  # a covariate beside categories
+    if scored.is_covariate:
         odds, more = entries * step, words
         high, low = other.extremes(odds)
         ratio = np.exp(odds[high] - odds[low])
@@ -181,6 +199,25 @@ def _of_hurdles(first: _End, second: _End, block: Floats) -> str:
         f"{other.name}; where it is not zero, it is highest for {names[most]} "
         f"({moves[most]:+.2g}) and lowest for {names[least]} ({moves[least]:+.2g})"
     )
+
+
+def _of_given_hurdle(hurdle: _End, other: _End, entries: Floats) -> str:
+    """How a column depends on a covariate with zeros: whether it is zero, and how much it is."""
+    where = f"where {hurdle.name} is not zero, and then"
+    whether, amount = entries[:, :1] if other.is_number else entries
+    step, more = hurdle.step
+    if other.is_real:
+        moves = [float(part[0]) / other.precision for part in (whether, amount * step)]
+        first, then = (f"{abs(move):.2g} {'higher' if move > 0 else 'lower'}" for move in moves)
+        return f"{other.name} is {first} {where} {then} {more}"
+    if other.is_number:
+        what, contrast = f"one step more of {other.name}", np.array([other.step[0]])
+    else:
+        high, low = other.extremes(whether)
+        what = f"{other.name} = {other.levels[high]} against {other.levels[low]}"
+        contrast = np.eye(len(whether))[high] - np.eye(len(whether))[low]
+    first, then = (f"{np.exp(part @ contrast):.2g}" for part in (whether, amount * step))
+    return f"the odds of {what} are {first} times as high {where} {then} times as high {more}"
 
 
 def _of_cells(fitted: FittedModel, first: _End, second: _End, block: Floats) -> str:

@@ -117,13 +117,20 @@ class PairStrengths:
         return bool(self.task.layout.nodes.gaussian_nodes[node])
 
     def _turn(self, u: int, v: int) -> Floats:
-        """What takes contrasts of a pair to its parameters in the data's own units."""
-        nodes = self.task.layout.nodes
+        """What takes contrasts of a pair to its parameters in the data's own units.
+
+        Estimates are less by the share of the rows that predictors take, because precisions are too
+        large by it.  The precisions here are, so that of numbers the root of it is given back.
+        """
+        nodes, left = self.task.layout.nodes, self.estimates.left
         units, bases = self.task.units.of_columns(nodes), []
         for node in (u, v):
             width = int(nodes.width[node])
             basis = np.eye(width) if nodes.numeric_nodes[node] else level_basis(width)
-            bases.append(basis / units[nodes.columns_of(node)][:, None])
+            unit = units[nodes.columns_of(node)]
+            if left is not None and nodes.is_real(node) and self.task.layout.is_target[node]:
+                unit[-1] *= np.sqrt(left[node])
+            bases.append(basis / unit[:, None])
         return np.asarray(np.kron(*bases))
 
     def _observed(self, node: int) -> Ints:

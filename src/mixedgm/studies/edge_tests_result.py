@@ -53,7 +53,7 @@ class EdgeTests:
     n_rows: int
     n_clusters: int | None
     effective_n: float
-    rows: RestRows | None = None
+    rows: RestRows
     """Rows at which strengths are computed."""
 
     @property
@@ -192,9 +192,6 @@ class EdgeTests:
     @cached_property
     def _strengths(self) -> dict[str, Floats]:
         """Strengths of all pairs with their intervals, which hold zero where the test does."""
-        if self.rows is None:
-            none = np.full(self.task.layout.n_groups, np.nan)
-            return dict.fromkeys(("strength", "lower", "upper"), none)
         inside = PairStrengths(self.task, self.tests.theta, self._estimates, self.rows)
         columns = inside.columns(self.level)
         open_to_zero = self.tests.statistics.p > 1.0 - self.level
