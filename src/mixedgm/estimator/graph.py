@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any, Literal
 
 from mixedgm.estimator.base import HasModel
+from mixedgm.parameters import ensure, is_integer
 from mixedgm.studies.descriptions import describe
 from mixedgm.studies.joint_discrepancy import summary_notes
 from mixedgm.table.assemble import frame
@@ -79,6 +80,7 @@ class GraphMethods(HasModel):
         if X is not None:
             from mixedgm.studies.predictability import predictability_columns
 
+            ensure(is_integer(folds, 2), "folds", "an integer of at least 2", folds)
             gaps = read_gaps(as_frame(X), model.schema, sample_weight=sample_weight)
             columns |= predictability_columns(model, gaps, folds)
         return frame(columns, model.library)

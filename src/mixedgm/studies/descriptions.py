@@ -99,7 +99,9 @@ class _End:
     @property
     def step(self) -> tuple[float, str]:
         """What an entry is multiplied by, and what it then is about."""
-        if self.is_real or self.has_spike:
+        if self.has_spike:
+            return self.deviation, f"per {self.deviation:.2g} more of {self.name}"
+        if self.is_real:
             return self.deviation, f"per standard deviation of {self.name}"
         nodes = self.fitted.params.nodes
         scores = nodes.scores[nodes.slots_of(nodes.place(self.node))]
