@@ -79,7 +79,8 @@ class PairEstimates:
     missing: Floats | None = None
     """(n_groups,) share of every pair's information that gaps have taken, where there are some."""
     left: Floats | None = None
-    """(nodes,) the share of the rows that a column's predictors leave, if estimates are less by it."""
+    """(nodes,) the share of the rows that a column's predictors leave, where estimates are less by
+    it."""
 
     @cached_property
     def start(self) -> Ints:

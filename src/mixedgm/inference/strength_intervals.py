@@ -92,7 +92,7 @@ def noncentralities(statistic: float, freedom: int, level: float) -> Floats:
         """Probability that a statistic is too small for this noncentrality."""
         if noncentrality <= one_sided:
             return 0.0
-        return 0.5 * error * (1.0 - (one_sided / noncentrality) ** 2)
+        return float(0.5 * error * (1.0 - (one_sided / noncentrality) ** 2))
 
     def end(chance: float) -> float:
         """Where statistics up to this one have this probability and that of too small ones."""
