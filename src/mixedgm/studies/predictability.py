@@ -221,7 +221,7 @@ def predictability_columns(fitted: FittedModel, gaps: Gaps, folds: int) -> Colum
 
 
 def ring_shares(fitted: FittedModel, given: Any) -> dict[str, float]:
-    """Return the share of every ring: of held-out rows, of a frame of `predictability`, or given."""
+    """Return the share of every ring: of held-out rows, of a `predictability` frame, or given."""
     if isinstance(given, Mapping):
         shares = {_column(fitted, name).name: _number(name, x) for name, x in given.items()}
     else:
