@@ -140,6 +140,12 @@ def fitted(table: pd.DataFrame, **options: object) -> tuple[pd.DataFrame, pd.Dat
     return model.edges(), mg.edge_tests(model, table, n_jobs=1).edges()
 
 
+def saturated(table: pd.DataFrame) -> pd.DataFrame:
+    """Tests of all pairs of a large table, each given all others."""
+    model = mg.MixedGraphicalModel(lam=0.1, n_jobs=1).fit(table)
+    return mg.edge_tests(model, table, method="free", n_jobs=1).edges()
+
+
 def compared(
     found: pd.DataFrame, truth: pd.DataFrame, among: set[frozenset[str]]
 ) -> dict[str, float]:
@@ -225,8 +231,7 @@ def of_whole(name: str) -> pd.DataFrame:
     stored = pd.read_csv(WHOLE) if WHOLE.exists() else pd.DataFrame({"table": []})
     if name in set(stored["table"]):
         return stored[stored["table"] == name]
-    _, tests = fitted(real(name), lam=0.05)  # all pairs are tested, whatever the graph
-    whole = tests[["source", "target", "strength", "lower", "upper", "norm"]].copy()
+    whole = saturated(real(name))[["source", "target", "strength", "lower", "upper", "norm"]].copy()
     whole.insert(0, "table", name)
     pd.concat([stored, whole.round(5)]).to_csv(WHOLE, index=False)
     return whole
