@@ -218,10 +218,14 @@ class FittedModel:
         return self.strengths_from(self.rows or self.drawn_rows(), self._n_behind)
 
     @property
+    def is_free(self) -> bool:
+        """Whether these are estimates without penalty, which have an excess of information."""
+        return self.report.was_fitted and (self.report.refitted or self.report.lam == 0.0)
+
+    @property
     def _n_behind(self) -> float:
-        """Observations behind unshrunken estimates; others have no excess of information."""
-        is_free = self.report.refitted or self.report.lam == 0.0
-        return self.report.total_weight if is_free and self.report.was_fitted else np.inf
+        """Observations behind estimates that have an excess of information."""
+        return self.report.total_weight if self.is_free else np.inf
 
     def strengths_from(self, rows: RestRows | None, n: Floats | float) -> Floats:
         """(edges + deviations,) strengths as means over these rows.

@@ -264,8 +264,10 @@ def fit_gaps(
         completion=completion,
     )
     fitted = replace(fitted, report=report)
+    if not fitted.is_free:
+        return fitted
     together = fitted.strengths_from(fitted.rows, gaps.total_weight * gaps.known_together)
-    return fitted if not report.refitted else replace(fitted, known_strengths=together)
+    return replace(fitted, known_strengths=together)
 
 
 @dataclass(frozen=True, eq=False)

@@ -342,7 +342,7 @@ def test_methods_of_the_other_kind_say_what_to_use(found, dropping) -> None:
         with pytest.raises(mg.ParameterError, match=r"kind='nonparametric'.*use stability\(\)"):
             getattr(dropping, name)()
     for name in ("stability", "cs_coefficient", "plot_stability"):
-        with pytest.raises(mg.ParameterError, match=r"kind='case-dropping'.*use intervals\(\)"):
+        with pytest.raises(mg.ParameterError, match=r"kind='case-dropping'.*use strengths\(\)"):
             getattr(found, name)()
 
 

@@ -55,7 +55,9 @@ def pseudolikelihood(table: np.ndarray) -> np.ndarray:
     return -found.x[p:] / (scale[upper[0]] * scale[upper[1]])
 
 
-def test_numbers_are_estimated_as_by_a_plain_minimiser():
+@pytest.fixture(scope="module")
+def numbers():
+    """A table of numbers, a model of it, and a bootstrap."""
     rng = np.random.default_rng(0)
     first = rng.normal(size=200)
     table = pd.DataFrame(
@@ -67,7 +69,11 @@ def test_numbers_are_estimated_as_by_a_plain_minimiser():
         }
     )
     model = mg.MixedGraphicalModel(lam=0.5).fit(table)
-    found = mg.bootstrap(model, table, N_BOOT, random_state=3, n_jobs=1)
+    return table, model, mg.bootstrap(model, table, N_BOOT, random_state=3, n_jobs=1)
+
+
+def test_numbers_are_estimated_as_by_a_plain_minimiser(numbers):
+    table, model, found = numbers
     drawn = [pseudolikelihood(table.to_numpy()[rows]) for rows in resamples(200, 3)]
     # Three predictors and a mean in 200 rows: estimates are too large by 200 / 196.
     drawn = 196 / 200 * np.array(drawn)
@@ -86,6 +92,39 @@ def test_numbers_are_estimated_as_by_a_plain_minimiser():
     for pair in combinations("abcd", 2):
         expected = told.loc[pair, "estimate"] * scale[pair[0]] * scale[pair[1]]
         assert sizes.loc[pair, "estimate"] == pytest.approx(expected)
+
+
+def test_strengths_of_numbers_are_partial_correlations_with_fishers_interval(numbers):
+    table, _, found = numbers
+    strengths = found.strengths().set_index(["source", "target"])
+    assert strengths["strength"].is_monotonic_decreasing
+    inverse, n = np.linalg.inv(table.corr().to_numpy()), len(table)
+    scale = np.sqrt(np.diag(inverse))
+    partial = pd.DataFrame(-inverse / np.outer(scale, scale), table.columns, table.columns)
+    for source, target in combinations("abcd", 2):
+        row = strengths.loc[(source, target)]
+        square = partial.loc[source, target] ** 2
+        assert row["strength"] == pytest.approx(
+            np.sqrt(max(1.0 - (1.0 - square) * np.exp(1.0 / n), 0.0)), abs=0.01
+        )
+        middle, step = np.arctanh(np.sqrt(square)), 1.96 / np.sqrt(n)
+        # The error of a standard error of so few resamples is a tenth of it.
+        assert row["upper"] == pytest.approx(np.tanh(middle + step), abs=0.5 * step)
+        assert row["lower"] == pytest.approx(np.tanh(max(middle - step, 0.0)), abs=0.5 * step)
+
+
+def test_strengths_of_all_kinds_are_near_those_of_tests(model, table, found):
+    pairs = ["source", "target"]
+    strengths = found.strengths().set_index(pairs)
+    tested = mg.edge_tests(model, table, method="free").edges().set_index(pairs)
+    tested = tested.loc[strengths.index]
+    step = tested["upper"] - tested["lower"]
+    assert (strengths["strength"] - tested["strength"]).abs().le(0.1 * step).all()
+    known = strengths["upper"].notna()
+    assert known.sum() > 5
+    for end in ("lower", "upper"):
+        apart = (strengths[end] - tested[end])[known].abs() / step[known]
+        assert apart.mean() < 0.3
 
 
 # -- all kinds: fits through the front door --------------------------------------------------------
@@ -232,7 +271,7 @@ def test_weights_of_rows_count(table):
 def test_they_can_be_left_out(table, model, found):
     plain = mg.bootstrap(model, table, N_BOOT, random_state=5, n_jobs=1, intervals=False)
     np.testing.assert_array_equal(plain.replicates.values, found.replicates.values)
-    for name in ("intervals", "parameters", "plot_intervals"):
+    for name in ("strengths", "intervals", "parameters", "plot_intervals"):
         with pytest.raises(mg.ParameterError, match=rf"no {name}\(\): intervals=False"):
             getattr(plain, name)()
     assert "no intervals of all pairs: intervals=False" in plain.summary()

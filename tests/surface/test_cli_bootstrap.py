@@ -20,7 +20,7 @@ from tests.support.load import PATIENCE
 
 TABLES = {
     "nonparametric": {
-        *("intervals", "parameters", "selection"),
+        *("strengths", "intervals", "parameters", "selection"),
         *("differences", "centrality", "degenerate"),
     },
     "case-dropping": {"stability", "cs_coefficient", "degenerate"},
@@ -109,7 +109,7 @@ def test_intervals_can_be_left_out(here: Path, tmp_path: Path) -> None:
     call = words(tmp_path, "--n-boot", 3, "--jobs", 1, "--no-intervals", "--quiet")
     assert main(call) == 0
     names = {file.name for file in tmp_path.iterdir()}
-    assert not names & {"intervals.csv", "parameters.csv", "intervals.png"}
+    assert not names & {"strengths.csv", "intervals.csv", "parameters.csv", "intervals.png"}
     assert {"selection.csv", "selection.png"} <= names
     assert "no intervals of all pairs" in (tmp_path / "summary.txt").read_text(encoding="utf-8")
 

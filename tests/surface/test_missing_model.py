@@ -1,5 +1,8 @@
 """Fits with `missing="model"` through the public names: every kind, loss, criterion and study."""
 
+import copy
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -242,6 +245,14 @@ def test_tests_of_edges(fitted):
     complete = complete.edges().set_index(["source", "target"])
     chain = [tuple(sorted(pair, key=list(whole.columns).index)) for pair in CHAIN]
     assert (tests.loc[chain, "p"] < 1e-3).all()
+    assert tests[["strength", "lower", "upper"]].notna().all(axis=None)
+    assert list(model.edges().columns[3:8]) == [
+        *("strength", "sign", "probability", "partial_correlation", "norm"),
+    ]
+    loaded = copy.copy(model)
+    loaded.fitted_ = replace(model.fitted_, rows=None, known_strengths=model.fitted_.strengths)
+    again = mg.edge_tests(loaded, table, n_jobs=1).edges().set_index(["source", "target"])
+    pd.testing.assert_frame_equal(again, tests)
     # What gaps take shows in the standard errors of one-parameter edges.
     one = [pair for pair in complete.index if complete.loc[pair, "df"] == 1]
     ratio = tests.loc[one, "se"] / complete.loc[one, "se"]
@@ -250,6 +261,19 @@ def test_tests_of_edges(fitted):
         mg.edge_tests(model, table, cluster=np.arange(len(table)))
     with pytest.raises(mg.NotYetError, match="covariance='rows'"):
         mg.edge_tests(model, table, covariance="model")
+
+
+def test_strengths_without_penalty_are_corrected_for_the_rows_that_have_both_columns():
+    table = punched(mixed(600), 0.4)
+    inside = mg.MixedGraphicalModel(missing="model", lam=0.0, refit=False).fit(table).fitted_
+    free = inside.strengths_from(inside.rows, np.inf)
+    place = {
+        edge: at for at, edge in enumerate((e.source, e.target) for e in inside._plain_edges())
+    }
+    both = int(table[["x", "y"]].notna().all(axis=1).sum())
+    nats = -0.5 * np.log1p(-(free[place["x", "y"]] ** 2)) - 0.5 / both
+    expected = np.sqrt(1.0 - np.exp(-2.0 * nats))
+    assert inside.strengths[place["x", "y"]] == pytest.approx(expected, abs=1e-9)
 
 
 def test_bootstrap(fitted):

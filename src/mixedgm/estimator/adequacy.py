@@ -42,6 +42,7 @@ class AdequacyMethods(HasModel):
             Adds the column `held_out`: R2 or the normalised accuracy on rows that had no part in
             the estimates.  The graph is kept and estimated again without each of so many folds.
             The graph itself has seen all rows, so values of weak columns are slightly too large.
+            Not for models with moderators, whose values are NaN.
         unseen : {"error", "ignore"}
             What to do about levels that the model does not have, as in `score`.
 

@@ -6,15 +6,19 @@ import os
 from typing import TYPE_CHECKING, Any, Literal
 
 from mixedgm.estimator.base import HasModel
+from mixedgm.parameters import ensure, is_integer
 from mixedgm.studies.descriptions import describe
 from mixedgm.studies.joint_discrepancy import summary_notes
 from mixedgm.table.assemble import frame
+from mixedgm.table.gaps import read_gaps
+from mixedgm.table.read import as_frame
 from mixedgm.views.summary import SummaryText, summarise
 from mixedgm.views.tables import edges_columns, interaction_frame, nodes_columns
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from networkx import Graph
+    from numpy.typing import ArrayLike
 
 
 class GraphMethods(HasModel):
@@ -24,7 +28,8 @@ class GraphMethods(HasModel):
         """Edges, strongest first, as a frame of the training table's library.
 
         Columns: source, target, kind, strength, sign ("+", "-", or none where an end is
-        categorical with three or more levels), partial_correlation (continuous pairs only), norm.
+        categorical with three or more levels), probability (that there is an edge, where tests
+        chose the graph), partial_correlation (continuous pairs only), norm.
         The strength is how much the two columns say about each other given all others, from 0 to
         1: sqrt(1 - exp(-2 I)) with their conditional mutual information I.  For two continuous
         columns it is the absolute partial correlation, slightly less because unshrunken estimates
@@ -50,12 +55,35 @@ class GraphMethods(HasModel):
         model = self._model
         columns = dict(edges_columns(model, shrunken=shrunken))
         if say:
-            columns["says"] = [describe(model, edge.source, edge.target) for edge in model.edges]
+            columns["says"] = [
+                describe(model, edge.source, edge.target, edge.moderator) for edge in model.edges
+            ]
         return frame(columns, model.library)
 
-    def nodes(self) -> Any:
-        """Columns with kind, levels, number of edges and total strength of these, as a frame."""
-        return frame(nodes_columns(self._model), self._model.library)
+    def nodes(
+        self, X: Any = None, sample_weight: ArrayLike | None = None, *, folds: int = 5
+    ) -> Any:
+        """Columns with kind, levels, number of edges and total strength of these, as a frame.
+
+        Parameters
+        ----------
+        X : data frame or 2-D array, optional
+            Rows, usually the training table.  They add the columns `held_out` and `in_sample`, how
+            well each column is predicted from all others (see `predictability`), and
+            `unpredictable`: whether `held_out` is 0 or less.
+        sample_weight : array (n,) or str, optional
+            Frequencies of the rows, or the name of their column.
+        folds : int
+            Parts of the rows, each of which is held out once.
+        """
+        model, columns = self._model, dict(nodes_columns(self._model))
+        if X is not None:
+            from mixedgm.studies.predictability import predictability_columns
+
+            ensure(is_integer(folds, 2), "folds", "an integer of at least 2", folds)
+            gaps = read_gaps(as_frame(X), model.schema, sample_weight=sample_weight)
+            columns |= predictability_columns(model, gaps, folds)
+        return frame(columns, model.library)
 
     def interaction(
         self, a: str, b: str, moderator: str | None = None, *, standardised: bool = False

@@ -26,7 +26,7 @@ from mixedgm.studies.effects import (
 )
 from mixedgm.studies.joint_discrepancy import summary_notes
 from mixedgm.studies.model_check import ModelCheck
-from mixedgm.studies.predictability import NodePredictability, predictability
+from mixedgm.studies.predictability import FOLDS, NodePredictability, predictability
 from mixedgm.views.summary import Summary, summarise
 
 if TYPE_CHECKING:
@@ -37,9 +37,6 @@ __all__ = ["MOST_CHECKED", "Material", "Studies", "gather"]
 
 MOST_CHECKED = 100
 """Columns up to which a report checks the fit by itself: beyond, simulations take minutes."""
-
-_FOLDS = 5
-"""Of rows that are held out to see how well columns are predicted."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,12 +172,11 @@ def _findings(frame: Any, settings: Mapping[str, Any], sample_weight: Any) -> tu
 def _predictability(fitted: FittedModel, gaps: Gaps) -> tuple[NodePredictability, ...]:
     given = gaps.missing[:, list(fitted.schema.covariates)].any(axis=1)
     gaps = gaps.take(np.flatnonzero(~given)) if given.any() else gaps
-    folds = None if fitted.moderators else _FOLDS
     try:
-        return predictability(fitted, gaps, folds)
+        return predictability(fitted, gaps, FOLDS)
     except DistributionError:  # rows with gaps, and no distribution that says what they may be
         complete = _complete(gaps)
-        return predictability(fitted, complete, folds) if complete.n_rows else ()
+        return predictability(fitted, complete, FOLDS) if complete.n_rows else ()
 
 
 def _complete(gaps: Gaps) -> Gaps:

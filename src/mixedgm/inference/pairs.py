@@ -78,6 +78,9 @@ class PairEstimates:
     """Number of observations."""
     missing: Floats | None = None
     """(n_groups,) share of every pair's information that gaps have taken, where there are some."""
+    left: Floats | None = None
+    """(nodes,) the share of the rows that a column's predictors leave, where estimates are less by
+    it."""
 
     @cached_property
     def start(self) -> Ints:
@@ -98,7 +101,8 @@ class PairEstimates:
         are) as for levels (to first order; Cordeiro and McCullagh 1991).  `left` are 1 - k / n of
         every node; an estimate that two conditionals share has their mean.
         """
-        return self.rescaled(np.repeat(_mean_left(self.layout, left), self.layout.sizes))
+        mean = np.repeat(_mean_left(self.layout, left), self.layout.sizes)
+        return replace(self.rescaled(mean), left=left)
 
     def rescaled(self, unit: Floats) -> PairEstimates:
         """Estimates times these numbers (edge parameters,), with their covariances."""

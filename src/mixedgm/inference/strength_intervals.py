@@ -4,7 +4,11 @@ With theta the d parameters of a pair, F the information of the pair at the esti
 covariance of the estimate, 2 n I is about theta' (n F) theta: c times a noncentral chi-square with
 d degrees of freedom, c = tr(F V) / d.  That holds near zero.  Farther out the information is no
 longer quadratic in theta, and its standard error is g' V g / n, with its gradient g; deviations of
-the root of the noncentrality are stretched to have it.  Two numbers have Fisher's z.
+the root of the noncentrality are stretched to have it.  For two numbers the root is Fisher's z.
+
+A noncentrality near zero cannot be too small for the rows, so that all errors are on one side there
+and the interval begins at zero unless a test at its level rejects zero.  Farther out both sides
+have half of them.
 """
 
 from __future__ import annotations
@@ -17,7 +21,7 @@ from scipy.special import chndtr, ndtri
 from mixedgm.inference.strength import strength
 from mixedgm.model.layout import Floats
 
-_HALVINGS = 60
+_HALVINGS = 45
 _LARGEST = 0.999999
 
 
@@ -49,25 +53,12 @@ def interval(pair: PairUncertainty, n: float, level: float) -> tuple[float, floa
     [0.13, 0.25]
     """
     scale = pair.trace / pair.freedom
-    statistic, tail = 2.0 * n * pair.nats / scale, 0.5 * (1.0 - level)
+    statistic = 2.0 * n * pair.nats / scale
     middle = np.sqrt(max(statistic - pair.freedom, 0.0))
-    ends = [
-        np.sqrt(_noncentrality(statistic, pair.freedom, chance)) for chance in (1.0 - tail, tail)
-    ]
-    moved = [max(middle + pair.stretch * (end - middle), 0.0) for end in ends]
-    low, high = (float(strength(np.array(0.5 * scale * end**2 / n))) for end in moved)
+    ends = np.sqrt(noncentralities(statistic, pair.freedom, level))
+    moved = np.maximum(middle + pair.stretch * (ends - middle), 0.0)
+    low, high = strength(0.5 * scale * moved**2 / n).tolist()
     return (low if ends[0] > 0.0 else 0.0), high
-
-
-def _noncentrality(statistic: float, freedom: int, chance: float) -> float:
-    """The noncentrality at which a smaller statistic has this probability; 0 if none does."""
-    if chndtr(statistic, freedom, 0.0) <= chance:
-        return 0.0
-    low, high = 0.0, 4.0 * (statistic + 10.0 * np.sqrt(statistic) + 50.0)
-    for _ in range(_HALVINGS):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if chndtr(statistic, freedom, middle) > chance else (low, middle)
-    return float(0.5 * (low + high))
 
 
 def interval_of_numbers(
@@ -81,6 +72,40 @@ def interval_of_numbers(
     [0.21, 0.39]
     """
     z = np.arctanh(min(abs(correlation), _LARGEST))
-    step = -ndtri(0.5 * (1.0 - level)) * np.sqrt(scale / n)
-    low = max(float(np.tanh(z - step)), 0.0)
-    return low, float(np.tanh(z + step))
+    ends = noncentralities(float(z**2 * n / scale), 1, level)
+    low, high = np.tanh(np.sqrt(ends * scale / n)).tolist()
+    return low, high
+
+
+def noncentralities(statistic: float, freedom: int, level: float) -> Floats:
+    """The smallest and the largest noncentrality that a chi-square statistic does not reject.
+
+    Examples
+    --------
+    >>> noncentralities(100.0, 1, 0.95).round(1)
+    array([ 64.7, 143. ])
+    """
+    error = 1.0 - level
+    one_sided = max(ndtri(level), 0.0) ** 2 * np.sqrt(freedom)
+
+    def too_small(noncentrality: float) -> float:
+        """Probability that a statistic is too small for this noncentrality."""
+        if noncentrality <= one_sided:
+            return 0.0
+        return float(0.5 * error * (1.0 - (one_sided / noncentrality) ** 2))
+
+    def end(chance: float) -> float:
+        """Where statistics up to this one have this probability and that of too small ones."""
+
+        def more(at: float) -> float:
+            return float(chndtr(statistic, freedom, at)) - chance - too_small(at)
+
+        low, high = 0.0, 4.0 * (statistic + 10.0 * np.sqrt(statistic) + 50.0)
+        if more(low) < 0.0:
+            return low
+        for _ in range(_HALVINGS):
+            middle = 0.5 * (low + high)
+            low, high = (middle, high) if more(middle) >= 0.0 else (low, middle)
+        return low
+
+    return np.array([end(level), end(0.0)])

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from mixedgm.checkpoint import Outcome, Record, fingerprint
 from mixedgm.errors import MixedGMError, NotYetError, ParameterError
 from mixedgm.fitted import FittedModel
+from mixedgm.inference.pairs import left_by_predictors
 from mixedgm.inference.strength import RestRows
 from mixedgm.model.layout import Ints, Layout, pair_numbers
 from mixedgm.options import Options
@@ -25,6 +26,7 @@ from mixedgm.path.recipe import by_conditionals
 from mixedgm.path.rounds import ROUGH, Incomplete, Unpenalised
 from mixedgm.printable import quoted
 from mixedgm.settings import to_plain
+from mixedgm.solve.contrasts import Contrasts
 from mixedgm.studies.bootstrap_replicates import Failure, Replicates, all_pairs
 from mixedgm.studies.bootstrap_result import Bootstrap
 from mixedgm.studies.edge_tests import FEWEST_ROWS, held_graph
@@ -416,6 +418,8 @@ def _pair_replicates(
     task, whole = plan.whole_by_pairs, pair_record(plan, plan.design)
     layout = plan.declared.restrict(plan.declared.groups_of(task.layout.triples))
     values, own = (np.array([r[name] for r in records]) for name in ("pair_values", "own"))
+    held = task.layout.groups_of(plan.held.edges)
+    left = left_by_predictors(Contrasts(task.layout).reduced, held, task.total_weight)
     return PairReplicates(
         fitted=fitted,
         method=plan.held.method,
@@ -425,4 +429,6 @@ def _pair_replicates(
         own_estimate=whole["own"],
         own_values=own,
         is_open=has_empty_cells(task),
+        params=plan.held.params,
+        left=left,
     )

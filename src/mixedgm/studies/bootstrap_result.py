@@ -166,7 +166,8 @@ class Bootstrap:
             return
         methods = {
             "case-dropping": "stability() and cs_coefficient()",
-            "nonparametric": "intervals(), selection(), differences() and centrality()",
+            "nonparametric": "strengths(), intervals(), selection(), differences() and "
+            "centrality()",
         }[self.kind]
         raise ParameterError(
             f"{what} needs a bootstrap with kind={quoted(kind)}; this one is {self.kind}: use "
@@ -211,6 +212,15 @@ class Bootstrap:
         1    age         debt     False
         """
         return self._frame(self._pairs("intervals()").intervals(level))
+
+    def strengths(self, level: float = 0.95) -> Any:
+        """How strong every edge is: all pairs that may have one, without shrinkage.
+
+        Columns: source, target, kind, strength, lower, upper; strongest first.  Intervals are those
+        of `edge_tests`, with the covariance of the resamples.  A pair of which some combination of
+        levels has no rows has no interval.
+        """
+        return self._frame(self._pairs("strengths()").strengths(level))
 
     def parameters(self, level: float = 0.95) -> Any:
         """Every coefficient of every pair without shrinkage, in the data's own units.

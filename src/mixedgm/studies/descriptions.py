@@ -11,15 +11,29 @@ from mixedgm.fitted import FittedModel
 from mixedgm.inference.strength import ConditionalInformation
 from mixedgm.model.layout import Floats
 from mixedgm.printable import quoted
+from mixedgm.studies.conditioned import models_along
 
 __all__ = ["describe"]
 
 FEWEST = 10.0
 """Rows of a level, or of a cell, that is quoted."""
+MOST_LEVELS = 4
+"""Levels of a moderator at which an edge is told."""
 
 
-def describe(fitted: FittedModel, a: str, b: str) -> str:
-    """Return what the edge between two columns says, all other columns held fixed."""
+def describe(fitted: FittedModel, a: str, b: str, moderator: str | None = None) -> str:
+    """Return what the edge between two columns says, all other columns held fixed.
+
+    With a moderator, what it says at one standard deviation below and above the mean of this
+    column, or at its first levels.
+    """
+    if moderator is not None:
+        models, names = models_along(fitted, moderator)
+        says = [
+            f"at {name}: {describe(model, a, b)}" for name, model in zip(names, models, strict=True)
+        ]
+        has_levels = fitted.schema.nodes[fitted.schema.node_index(moderator)].has_levels
+        return "; ".join(says[:MOST_LEVELS] if has_levels else [says[0], says[-1]])
     u, v = fitted.schema.node_index(a), fitted.schema.node_index(b)
     if u == v:
         raise ParameterError(f"an edge needs two different columns. Got {quoted(a)} twice.")
@@ -112,7 +126,9 @@ class _End:
             ends = (self.fitted.schema.nodes[self.node].value(at) for at in (0.0, self.deviation))
             low, high = (_plain(float(end), digits=3) for end in ends)
             return self.deviation, f"as {self.name} goes from {low} to {high}"
-        if self.is_real or self.has_spike:
+        if self.has_spike:
+            return self.deviation, f"per {self.deviation:.2g} more of {self.name}"
+        if self.is_real:
             return self.deviation, f"per standard deviation of {self.name}"
         nodes = self.fitted.params.nodes
         scores = nodes.scores[nodes.slots_of(nodes.place(self.node))]

@@ -1,4 +1,4 @@
-"""Tests of all pairs and rows -> the strength of every pair, with an interval."""
+"""Tests of all pairs, or resamples, and rows -> the strength of every pair, with an interval."""
 
 from __future__ import annotations
 
@@ -22,6 +22,64 @@ from mixedgm.path.task import Task
 
 _STEP = 0.01
 """Relative step along an estimate by which the slope of its information is measured."""
+
+
+@dataclass(frozen=True, eq=False)
+class EstimatedPair:
+    """Estimates of a pair of nodes in the data's own units, over all declared levels.
+
+    Parameters
+    ----------
+    u, v : int
+    block : ndarray (width of u, width of v)
+    spread : ndarray
+        n times the covariance of its parameters, row by row.
+    freedom : int
+        Free parameters.
+    n : float
+        Number of observations.
+    """
+
+    u: int
+    v: int
+    block: Floats
+    spread: Floats
+    freedom: int
+    n: float
+
+    def strength(self, inside: ConditionalInformation, level: float) -> tuple[float, float, float]:
+        """Return the strength, and the ends of its interval."""
+        u, v, n = self.u, self.v, self.n
+        nats, nodes = inside.of_block(u, v, self.block), inside.params.nodes
+        if not np.isfinite(nats):
+            return 1.0, np.nan, np.nan
+        is_fixed = bool({u, v} & set(inside.covariates))
+        if nodes.gaussian_nodes[u] and nodes.gaussian_nodes[v] and not is_fixed:
+            unit = float(inside.params.diagonal[[u, v]].prod())
+            scale = float(self.spread[0, 0] / (unit + self.block[0, 0] ** 2))
+            low, high = interval_of_numbers(np.sqrt(-np.expm1(-2.0 * nats)), scale, n, level)
+            return float(strength(np.array(nats), excess(scale, n))), low, high
+        trace, stretch = float(self.freedom), 1.0
+        if not is_fixed:
+            information = inside.curvature(u, v)
+            trace = float(np.sum(information * self.spread))
+            stretch = self._stretch(inside, nats, information)
+        pair = PairUncertainty(nats, self.freedom, trace, stretch)
+        low, high = interval(pair, n, level)
+        return float(strength(np.array(nats), excess(trace, n))), low, high
+
+    def _stretch(self, inside: ConditionalInformation, nats: float, information: Floats) -> float:
+        """How much wider the root of the information is spread than if it were quadratic."""
+        own = self.block.ravel()
+        pull = information @ own
+        square = float(own @ pull)
+        if not (square > 0.0 and nats > 0.0):
+            return 1.0
+        more = inside.of_block(self.u, self.v, (1.0 + _STEP) * self.block)
+        slope = (more - nats) / _STEP  # twice the information, if it is quadratic
+        variance = (slope / square) ** 2 * float(pull @ self.spread @ pull)
+        plain = float(pull @ self.spread @ pull) / square * 2.0 * nats
+        return float(np.sqrt(variance / plain)) if plain > 0.0 else 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,57 +115,18 @@ class PairStrengths:
         for places, values, covariances in self.estimates.by_size():
             for at, group in enumerate(self.estimated[places].tolist()):
                 if self.task.layout.moderator[group] < 0:
-                    out[:, group] = self._of(group, values[at], covariances[at], level)
+                    pair = self._pair(group, values[at], covariances[at])
+                    out[:, group] = pair.strength(self._inside, level)
         return dict(zip(("strength", "lower", "upper"), out, strict=True))
 
-    def _of(
-        self, group: int, eta: Floats, covariance: Floats, level: float
-    ) -> tuple[float, float, float]:
+    def _pair(self, group: int, eta: Floats, covariance: Floats) -> EstimatedPair:
         u, v = self.task.layout.pairs[group].tolist()
-        n, turn, inside = self.estimates.n, self._turn(u, v), self._inside
-        own, spread = turn @ eta, n * turn @ covariance @ turn.T
-        block = own.reshape(-1, int(self.task.layout.nodes.width[v]))
-        block = self._over_declared(u, v, block)
-        nats = inside.of_block(u, v, block)
-        if not np.isfinite(nats):
-            return 1.0, np.nan, np.nan
-        fixed = inside.covariates
-        if self._is_number(u) and self._is_number(v) and not {u, v} & set(fixed):
-            diagonal = self._params.diagonal
-            unit = diagonal[u] * diagonal[v]
-            scale = float(spread[0, 0] / (unit + own[0] ** 2))
-            low, high = interval_of_numbers(np.sqrt(-np.expm1(-2.0 * nats)), scale, n, level)
-            return float(strength(np.array(nats), excess(scale, n))), low, high
-        freedom = len(eta)
-        trace, stretch = float(freedom), 1.0
-        if not {u, v} & set(fixed):
-            information = self._under_observed(u, v, inside.curvature(u, v))
-            trace = float(np.sum(information * spread))
-            stretch = self._stretch(u, v, block, nats, information, own, spread)
-        pair = PairUncertainty(nats, freedom, trace, stretch)
-        low, high = interval(pair, n, level)
-        return float(strength(np.array(nats), excess(trace, n))), low, high
-
-    def _stretch(
-        self,
-        u: int,
-        v: int,
-        block: Floats,
-        nats: float,
-        information: Floats,
-        own: Floats,
-        spread: Floats,
-    ) -> float:
-        """How much wider the root of the information is spread than if it were quadratic."""
-        pull = information @ own
-        square = float(own @ pull)
-        if not (square > 0.0 and nats > 0.0):
-            return 1.0
-        more = self._inside.of_block(u, v, (1.0 + _STEP) * block)
-        slope = (more - nats) / _STEP  # twice the information, if it is quadratic
-        variance = (slope / square) ** 2 * float(pull @ spread @ pull)
-        plain = float(pull @ spread @ pull) / square * 2.0 * nats
-        return float(np.sqrt(variance / plain)) if plain > 0.0 else 1.0
+        turn, n = self._turn(u, v), self.estimates.n
+        block = np.zeros(tuple(self.task.schema.spans.width[[u, v]].tolist()))
+        spread, at = np.zeros((block.size, block.size)), self._among_declared(u, v)
+        block.ravel()[at] = turn @ eta
+        spread[np.ix_(at, at)] = n * turn @ covariance @ turn.T
+        return EstimatedPair(u, v, block, spread, len(eta), n)
 
     # -- levels and units --------------------------------------------------------------------------
 
@@ -119,17 +138,21 @@ class PairStrengths:
     def _inside(self) -> ConditionalInformation:
         return ConditionalInformation(self._params, self.rows, self.task.schema.covariates)
 
-    def _is_number(self, node: int) -> bool:
-        return bool(self.task.layout.nodes.gaussian_nodes[node])
-
     def _turn(self, u: int, v: int) -> Floats:
-        """What takes contrasts of a pair to its parameters in the data's own units."""
-        nodes = self.task.layout.nodes
+        """What takes contrasts of a pair to its parameters in the data's own units.
+
+        Estimates are less by the share of the rows that predictors take, because precisions are too
+        large by it.  The precisions here are, so that of numbers the root of it is given back.
+        """
+        nodes, left = self.task.layout.nodes, self.estimates.left
         units, bases = self.task.units.of_columns(nodes), []
         for node in (u, v):
             width = int(nodes.width[node])
             basis = np.eye(width) if nodes.numeric_nodes[node] else level_basis(width)
-            bases.append(basis / units[nodes.columns_of(node)][:, None])
+            unit = units[nodes.columns_of(node)]
+            if left is not None and nodes.is_real(node) and self.task.layout.is_target[node]:
+                unit[-1] *= np.sqrt(left[node])
+            bases.append(basis / unit[:, None])
         return np.asarray(np.kron(*bases))
 
     def _observed(self, node: int) -> Ints:
@@ -139,14 +162,7 @@ class PairStrengths:
             return np.arange(int(nodes.width[node]))
         return np.flatnonzero(self.task.observed[declared.levels_of(declared.place(node))])
 
-    def _over_declared(self, u: int, v: int, block: Floats) -> Floats:
-        width = self.task.schema.spans.width
-        out = np.zeros((int(width[u]), int(width[v])))
-        out[np.ix_(self._observed(u), self._observed(v))] = block
-        return out
-
-    def _under_observed(self, u: int, v: int, matrix: Floats) -> Floats:
-        """A matrix over parameters of declared levels -> over those that have rows."""
+    def _among_declared(self, u: int, v: int) -> Ints:
+        """Parameters of levels that have rows, among those of all that are declared."""
         width = int(self.task.schema.spans.width[v])
-        at = (self._observed(u)[:, None] * width + self._observed(v)).ravel()
-        return np.asarray(matrix[np.ix_(at, at)])
+        return np.asarray((self._observed(u)[:, None] * width + self._observed(v)).ravel())

@@ -137,18 +137,20 @@ def edge_tests(
         _refuse_with_gaps(covariance)
         threads = options.runtime.n_threads
         incomplete = Incomplete.of(design, recipe, n_threads=threads, n_draws=FEWEST_DRAWN)
-        _, task = incomplete.at(fitted.completing_params)
+        complete, task = incomplete.at(fitted.completing_params)
     else:
+        complete = design
         task = prepare(design, recipe, n_threads=options.runtime.n_threads)
     clusters = None if cluster is None else _clusters(cluster, frame, design)
     _refuse(task, design, clusters)
-    if method == "free":
+    free = method == "free"
+    if free:
         _refuse_free(task)
-    tests = by_passing(task, fitted, options)
-    if method == "free" or covariance == "model" or clusters is not None:
-        graph = _every(task) if method == "free" else tests.graph
+    tests = None if free else by_passing(task, fitted, options)
+    if tests is None or covariance == "model" or clusters is not None:
+        graph, start = (_every(task), None) if tests is None else (tests.graph, tests.theta)
         rng = np.random.default_rng(seeds(random_state, 1)[0]) if covariance == "model" else None
-        start, apart = tests.theta, untested(task)
+        apart = untested(task)
         tests = pairs_given(task, graph, start, clusters=clusters, rng=rng, apart=apart)
     return EdgeTests(
         fitted,
@@ -160,7 +162,7 @@ def edge_tests(
         n_rows=design.n_rows,
         n_clusters=None if clusters is None else int(clusters.max()) + 1,
         effective_n=_effective(design, clusters),
-        rows=fitted.rows if isinstance(design, Gaps) else RestRows.of(design),
+        rows=RestRows.of(complete),
     )
 
 

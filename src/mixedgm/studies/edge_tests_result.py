@@ -53,7 +53,7 @@ class EdgeTests:
     n_rows: int
     n_clusters: int | None
     effective_n: float
-    rows: RestRows | None = None
+    rows: RestRows
     """Rows at which strengths are computed."""
 
     @property

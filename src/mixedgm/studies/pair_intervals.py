@@ -17,8 +17,12 @@ from scipy.stats import norm
 
 from mixedgm.errors import ParameterError
 from mixedgm.fitted import FittedModel
+from mixedgm.inference.strength import ConditionalInformation
+from mixedgm.inference.strength import freedom as pair_freedom
 from mixedgm.model.layout import Floats, Ints, Layout
+from mixedgm.model.params import Params
 from mixedgm.studies.bootstrap_replicates import edge_names
+from mixedgm.studies.edge_strengths import EstimatedPair
 from mixedgm.table.assemble import Columns
 
 __all__ = ["PairReplicates"]
@@ -51,6 +55,10 @@ class PairReplicates:
     """(B, T) the same in the resamples."""
     is_open: NDArray[np.bool_]
     """(pairs,) whether some combination of levels has no rows, so that there is no interval."""
+    params: Params
+    """Of the graph that stands beside every pair, without shrinkage."""
+    left: Floats
+    """(nodes,) the share of the rows that a column's predictors leave; estimates are less by it."""
 
     @property
     def nbytes(self) -> int:
@@ -62,6 +70,36 @@ class PairReplicates:
     def intervals(self, level: float) -> Columns:
         """One entry per pair, or one per level where columns have three or more."""
         return self._edges(self._steps, level)
+
+    def strengths(self, level: float) -> Columns:
+        """One entry per pair, the strongest first."""
+        fitted, layout = self.fitted, self.layout
+        rows = fitted.rows or fitted.drawn_rows()
+        inside = ConditionalInformation(self.params, rows, fitted.schema.covariates)
+        out = np.full((3, layout.n_groups), np.nan)
+        for group in range(layout.n_groups):
+            out[:, group] = self._pair_of(group).strength(inside, level)
+        out[1:, self.is_open] = np.nan
+        order = np.argsort(-out[0], kind="stable")
+        names = edge_names(fitted.schema, layout.pairs[order])
+        values = zip(("strength", "lower", "upper"), out[:, order], strict=True)
+        return {**names, **dict(values)}
+
+    def _pair_of(self, group: int) -> EstimatedPair:
+        """Estimates of a pair, and their covariance over resamples."""
+        layout, nodes = self.layout, self.layout.nodes
+        (u, v), n = layout.pairs[group].tolist(), self.fitted.report.total_weight
+        at = np.flatnonzero(self._pair == group)
+        unit = np.ones(len(at))
+        for node in {u, v} - set(self.fitted.schema.covariates):
+            if nodes.is_gaussian(node):
+                unit /= np.sqrt(self.left[node])  # as of tests
+        se, values = self._se[at] * unit, self.values[:, at]
+        values = values[~np.isnan(values).any(axis=1)]
+        spread = np.nan_to_num(np.atleast_2d(np.corrcoef(values.T))) * np.outer(se, se) * n
+        block = (unit * self.estimate[at]).reshape(nodes.width[[u, v]])
+        freedom = pair_freedom(self.params, *layout.pairs[[group]].T)
+        return EstimatedPair(u, v, block, np.nan_to_num(spread), int(freedom[0]), n)
 
     def parameters(self, level: float) -> Columns:
         """One entry per coefficient, then one per own term, in the data's own units."""

@@ -17,12 +17,22 @@ from mixedgm.model.layout import Floats
 from mixedgm.printable import quoted
 from mixedgm.studies.graph_refit import refit_graph
 from mixedgm.studies.incomplete import node_losses, predicted
-from mixedgm.table.assemble import frame
+from mixedgm.table.assemble import Columns, frame
 from mixedgm.table.gaps import Gaps, read_gaps
 from mixedgm.table.read import as_frame
 from mixedgm.table.schema import Column
 
-__all__ = ["NodePredictability", "predictability", "predictability_frame", "ring_shares"]
+__all__ = [
+    "FOLDS",
+    "NodePredictability",
+    "predictability",
+    "predictability_columns",
+    "predictability_frame",
+    "ring_shares",
+]
+
+FOLDS = 5
+"""Parts of the rows, each of which is held out once, where nobody says how many."""
 
 _NAN = float("nan")
 
@@ -66,13 +76,13 @@ def predictability(
     """Return one entry per column that is predicted, in the table's order.
 
     With `folds`, `held_out` is filled: the graph is estimated again without each fold of the rows,
-    which it then predicts.
+    which it then predicts.  Models with moderators cannot be estimated again in this way.
 
     R2 compares with the mean, accuracy with the most frequent level and deviance with the column
     without edges, all of the rows at hand that have the column.  On columns with a transform R2 is
     that of the normal scores.
     """
-    held_out = {} if folds is None else _held_out(fitted, gaps, folds)
+    held_out = {} if folds is None or fitted.moderators else _held_out(fitted, gaps, folds)
     return tuple(
         node._replace(held_out=held_out.get(node.column, _NAN)) for node in _measured(fitted, gaps)
     )
@@ -200,8 +210,18 @@ def predictability_frame(fitted: FittedModel, gaps: Gaps, folds: int | None = No
     return frame(columns, fitted.library)
 
 
+def predictability_columns(fitted: FittedModel, gaps: Gaps, folds: int) -> Columns:
+    """Return how well every column of the table is predicted; NaN where it is not, or given."""
+    found = {node.column: node for node in predictability(fitted, gaps, folds)}
+    both = [(node.held_out, node.in_sample) for node in map(found.get, fitted.schema.names) if node]
+    at = [name in found for name in fitted.schema.names]
+    columns = np.full((2, len(at)), _NAN)
+    columns[:, at] = np.array(both).reshape(-1, 2).T
+    return {"held_out": columns[0], "in_sample": columns[1], "unpredictable": columns[0] <= 0.0}
+
+
 def ring_shares(fitted: FittedModel, given: Any) -> dict[str, float]:
-    """Return the share of every ring: from rows, from a frame of `predictability`, or as given."""
+    """Return the share of every ring: of held-out rows, of a `predictability` frame, or given."""
     if isinstance(given, Mapping):
         shares = {_column(fitted, name).name: _number(name, x) for name, x in given.items()}
     else:
@@ -218,7 +238,7 @@ def ring_shares(fitted: FittedModel, given: Any) -> dict[str, float]:
                 for column, at in rows
             }
         else:
-            entries = predictability(fitted, read_gaps(table, fitted.schema))
+            entries = predictability(fitted, read_gaps(table, fitted.schema), FOLDS)
             shares = {node.column: node.share for node in entries}
     return {name: share for name, share in shares.items() if not math.isnan(share)}
 

@@ -20,11 +20,11 @@ from mixedgm.studies.graphs import read_graph
 from mixedgm.table.declarations import declared
 from mixedgm.table.schema import Schema
 
-__all__ = ["STRENGTHS", "random_params", "schema_of_graph"]
+__all__ = ["SIZES", "random_params", "schema_of_graph"]
 
 Range = tuple[float, float]
 
-STRENGTHS: Mapping[str, Range] = {
+SIZES: Mapping[str, Range] = {
     kind: (0.4, 0.6) if indicator_ends(kind) else (0.2, 0.3) for kind in EDGE_KINDS
 }
 """By default around the values of the ladder of Lee and Hastie: 0.25, 0.5 and 0.5."""
@@ -103,7 +103,7 @@ def _ranges(sizes: Any) -> dict[str, Range]:
     if sizes is not None:
         named = isinstance(sizes, Mapping)
         given = sizes if named else dict.fromkeys(EDGE_KINDS, sizes)
-    ranges = dict(STRENGTHS)
+    ranges = dict(SIZES)
     for kind, value in given.items():
         if kind not in EDGE_KINDS:
             raise ParameterError.must_be("a kind in sizes", f"one of {EDGE_KINDS}", kind)

@@ -36,32 +36,34 @@ def edges_columns(fitted: FittedModel, *, shrunken: bool = False) -> Columns:
     """Return the edges, strongest first.
 
     Columns: source, target, kind, strength, sign, partial_correlation, norm.
-    Where they say something, `directed` (from a covariate), `moderator` (the row is about how an
-    edge varies with it), `frequency` (of the subsamples that have the edge), `probability` (that
-    there is an edge, by the tests that chose the graph), `untested` (why an edge was chosen by an
-    information criterion instead, and has no probability) and `ridge`, too.
+    Where they say something, also `moderator` (the row is about how an edge varies with it) and
+    `directed` (from a covariate) after kind; `probability` (that there is an edge, by the tests
+    that chose the graph), `untested` (why an edge was chosen by an information criterion instead,
+    and has no probability) and `frequency` (of the subsamples that have the edge) after sign; and
+    `ridge` at the end.
     """
     edges = fitted.edges
     columns: dict[str, Any] = {
         "source": [edge.source for edge in edges],
         "target": [edge.target for edge in edges],
         "kind": [edge.kind for edge in edges],
-        "strength": np.array([edge.strength for edge in edges], dtype=np.float64),
-        "sign": [edge.sign for edge in edges],
-        # NaN, not None: the column stays one of numbers when no edge has a value.
-        "partial_correlation": np.array([e.partial_correlation for e in edges], dtype=np.float64),
     }
-    columns["norm"] = np.array([edge.norm for edge in edges], dtype=np.float64)
-    if fitted.schema.covariates:
-        columns["directed"] = np.array([edge.directed for edge in edges], dtype=bool)
     if fitted.moderators:
         columns["moderator"] = [edge.moderator for edge in edges]
-    if fitted.selection_frequency is not None:
-        columns["frequency"] = np.array([fitted.frequency_of(e) for e in edges], dtype=np.float64)
+    if fitted.schema.covariates:
+        columns["directed"] = np.array([edge.directed for edge in edges], dtype=bool)
+    columns["strength"] = np.array([edge.strength for edge in edges], dtype=np.float64)
+    columns["sign"] = [edge.sign for edge in edges]
     if fitted.edge_probability is not None:
         columns["probability"] = np.array([fitted.probability_of(e) for e in edges], dtype=float)
     if fitted.report.untested:
         columns["untested"] = [fitted.untested(edge) for edge in edges]
+    if fitted.selection_frequency is not None:
+        columns["frequency"] = np.array([fitted.frequency_of(e) for e in edges], dtype=np.float64)
+    # NaN, not None: the column stays one of numbers when no edge has a value.
+    partial = np.array([edge.partial_correlation for edge in edges], dtype=np.float64)
+    columns["partial_correlation"] = partial
+    columns["norm"] = np.array([edge.norm for edge in edges], dtype=np.float64)
     if fitted.report.ridge:
         columns["ridge"] = np.array([edge.ridge for edge in edges], dtype=bool)
     if shrunken:

@@ -98,7 +98,7 @@ def test_what_follows_given_counts_and_hurdle_columns_is_told_in_its_own_odds_an
     assert numbers(said)[-1] == pytest.approx(np.exp(count), rel=0.03)
     said = model.describe("amount", "level")
     assert "where amount is not zero the odds of level" in said
-    assert "per standard deviation of amount the odds of level" in said
+    assert "more of amount the odds of level" in said
     mean = table["amount"][table["amount"] > 0].mean()  # which is more than nothing by so much
     assert numbers(said)[0] == pytest.approx(np.exp(some + amount * mean), rel=0.05)
     said = model.describe("amount", "x")
@@ -145,3 +145,62 @@ def test_bent_columns_are_told_in_their_own_units():
     # One standard deviation of normal scores is from the median to the 84th percentile.
     low, high = (float(part) for part in said.split(" goes from ")[1].split(" to "))
     assert (low, high) == pytest.approx(np.quantile(x, [0.5, 0.8413]), rel=0.02)
+
+
+def test_what_covariates_predict_is_told_by_odds_and_means_as_in_regressions():
+    from sklearn.linear_model import LogisticRegression
+
+    rng = np.random.default_rng(3)
+    n = 2_000
+    age, amount = rng.normal(50.0, 10.0, n), rng.gamma(2.0, size=n)
+    spent = np.where(rng.random(n) < 0.4, 0.0, 1.0 + amount)
+    visits = rng.poisson(1.5, n)
+    pull = 0.06 * (age - 50.0) + 0.7 * (spent > 0.0) + 0.2 * spent + 0.5 * np.sqrt(visits)
+    table = pd.DataFrame(
+        {
+            "age": age,
+            "spent": spent,
+            "visits": visits,
+            "sick": np.where(rng.logistic(size=n) < pull - 1.0, "yes", "no"),
+            "y": 0.1 * age + 2.0 * (spent > 0.0) + rng.normal(size=n),
+        }
+    )
+    types, covariates = {"visits": "count", "spent": "hurdle"}, ["age", "spent", "visits"]
+    model = mg.MixedGraphicalModel(types=types, covariates=covariates, lam=0.0).fit(table)
+    above = np.where(spent > 0.0, spent - spent[spent > 0.0].mean(), 0.0)
+    columns = np.column_stack([age, spent > 0.0, above, np.sqrt(visits), table["y"]])
+    odds = LogisticRegression(C=np.inf, max_iter=5_000).fit(columns, table["sick"]).coef_[0]
+    said = model.describe("age", "sick")
+    assert said.startswith("per standard deviation of age the odds of sick = yes against no are")
+    assert numbers(said)[0] == pytest.approx(np.exp(odds[0] * age.std()), rel=0.03)
+    said = model.describe("sick", "visits")
+    assert said.startswith("as visits goes from 0 to 1 the odds of sick = yes against no are")
+    assert numbers(said)[-1] == pytest.approx(np.exp(odds[3]), rel=0.03)
+    said = model.describe("spent", "sick")
+    once, step, more = numbers(said)
+    assert once == pytest.approx(np.exp(odds[1]), rel=0.05)
+    assert more == pytest.approx(np.exp(odds[2] * step), rel=0.05)
+    rest = np.column_stack([np.ones(n), columns[:, :4], table["sick"] == "yes"])
+    slope = np.linalg.lstsq(rest, table["y"], rcond=None)[0]
+    said = model.describe("y", "spent")
+    assert said.startswith("y is ")
+    assert numbers(said)[0] == pytest.approx(slope[2], rel=0.05)
+    assert all(model.edges(say=True)["says"].str.len() > 20)
+
+
+def test_how_an_edge_varies_is_told_at_values_of_its_moderator():
+    rng = np.random.default_rng(4)
+    n = 3_000
+    age, x, sex = rng.normal(size=n), rng.normal(size=n), rng.choice(["f", "m"], n)
+    slope = 0.3 * age + np.where(sex == "f", 0.5, 0.0)
+    table = pd.DataFrame({"x": x, "y": slope * x + rng.normal(size=n), "age": age, "sex": sex})
+    model = mg.MixedGraphicalModel(moderators=["age", "sex"], lam=0.0).fit(table)
+    edges = model.edges(say=True)
+    says = edges.set_index(["source", "target", "moderator"])["says"]
+    assert says[("x", "y", None)].startswith("x is ")
+    low, high = says[("x", "y", "age")].split("; ")
+    assert low.startswith(f"at age = {age.mean() - age.std():.2f}"[:12])
+    assert numbers(high.split(": ")[1])[0] > 2.0 * numbers(low.split(": ")[1])[0]
+    by_level = says[("x", "y", "sex")].split("; ")
+    assert [part.split(":")[0] for part in by_level] == ["at sex = f", "at sex = m"]
+    assert numbers(by_level[0])[0] > 2.0 * abs(numbers(by_level[1])[0])

@@ -68,7 +68,7 @@ def test_frames_are_of_the_library_of_the_training_table(library):
 def test_rings_from_rows_frames_and_numbers_agree(library):
     frame = as_library(people(), library)
     fitted = mg.MixedGraphicalModel(lam=0.2).fit(frame)
-    table = fitted.predictability(frame)
+    table = fitted.predictability(frame, folds=5)
     from_rows = ring_shares(fitted.fitted_, frame)
     assert ring_shares(fitted.fitted_, table) == from_rows
     assert ring_shares(fitted.fitted_, from_rows) == from_rows
@@ -132,3 +132,24 @@ def test_columns_of_noise_are_predicted_in_the_rows_of_the_fit_and_not_on_held_o
         assert found.loc[target, "held_out"] == pytest.approx(np.mean(shares), abs=2e-3)
     with pytest.raises(mg.ParameterError, match="folds must be"):
         model.predictability(table, folds=1)
+
+
+def test_nodes_tell_what_held_out_rows_say_and_which_columns_are_unpredictable():
+    rng = np.random.default_rng(8)
+    n = 300
+    x, w = rng.normal(size=(2, n))
+    table = pd.DataFrame({"x": x, "y": x + w + rng.normal(size=n), "z": rng.normal(size=n), "w": w})
+    model = mg.MixedGraphicalModel(lam=0.0, covariates=["w"]).fit(table)
+    nodes = model.nodes(table, folds=4).set_index("column")
+    assert list(model.nodes().columns) == list(nodes.reset_index().columns[:-3])
+    found = model.predictability(table, folds=4).set_index("column")
+    for name in ("x", "y", "z"):
+        assert nodes.loc[name, "held_out"] == found.loc[name, "held_out"]
+        assert nodes.loc[name, "in_sample"] == found.loc[name, "r2"]
+    assert nodes["unpredictable"].tolist() == [False, False, True, False]
+    assert nodes.loc["w", ["held_out", "in_sample"]].isna().all()
+    rings = ring_shares(model.fitted_, table)
+    held_out = model.predictability(table, folds=5).set_index("column")["held_out"]
+    assert rings == pytest.approx(held_out.to_dict())
+    with pytest.raises(mg.ParameterError, match="folds must be"):
+        model.nodes(table, folds=1)

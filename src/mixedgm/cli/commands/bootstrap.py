@@ -43,7 +43,7 @@ mixedgm bootstrap survey.mgm survey.csv -o stability --kind case-dropping
 mixedgm bootstrap survey.mgm survey.csv -o boot --checkpoint kept --resume
 """
 
-_SIZES = ("intervals", "parameters")
+_SIZES = ("strengths", "intervals", "parameters")
 _TABLES = {
     "nonparametric": (*_SIZES, "selection", "differences", "centrality"),
     "case-dropping": ("stability", "cs_coefficient"),

@@ -72,8 +72,9 @@ def run(args: Namespace, console: Console) -> None:
     columns = dict(edges_columns(fitted, shrunken=args.shrunken))
     beside = columns["shrunken_norm"] if args.shrunken else None
     if args.say:
-        says = [describe(fitted, edge.source, edge.target) for edge in fitted.edges]
-        columns["says"] = says
+        columns["says"] = [
+            describe(fitted, edge.source, edge.target, edge.moderator) for edge in fitted.edges
+        ]
     deliver(columns, args, console, lambda width: _text(fitted, columns, width, beside))
 
 

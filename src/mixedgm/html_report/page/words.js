@@ -110,7 +110,8 @@ export function columnSentence(content, at, degree) {
 export function predictionSentence(column) {
   const m = column.measures;
   if (column.kind !== "ordinal" && m.r2 !== undefined) {
-    const share = `The other columns explain ${percentText(m.r2)} of its variance (R²).`;
+    const share =
+      `The other columns explain ${percentText(m.r2)} of its variance (R²).` + heldOutSentence(m);
     if (m.accuracy === undefined) return share;
     return `${share} Whether it is zero is predicted in ${percentText(m.accuracy)} of the rows.`;
   }
@@ -122,11 +123,22 @@ export function predictionSentence(column) {
   const gain =
     m.normalised_accuracy === undefined
       ? ""
-      : ` That is ${percentText(m.normalised_accuracy)} of what there is to gain.`;
+      : ` That is ${percentText(m.normalised_accuracy)} of what there is to gain.${heldOutSentence(m)}`;
   return (
     `The other columns predict its level in ${percentText(m.accuracy)} of the rows; always ` +
     `naming the most frequent level would get ${percentText(m.majority)}.${gain}`
   );
+}
+
+/**
+ * What is left of a share in rows that had no part in the estimates; empty where not known.
+ * @param {Record<string, number>} measures
+ */
+function heldOutSentence(measures) {
+  const share = measures.held_out;
+  if (share === undefined) return "";
+  if (share <= 0) return " On held-out rows nothing of it is left: the column is unpredictable.";
+  return ` On held-out rows it is ${percentText(share)}.`;
 }
 
 /**
