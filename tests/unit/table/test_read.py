@@ -40,6 +40,11 @@ def test_frames(table, library):
     assert frame.named
 
 
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore", PendingDeprecationWarning)
+    MATRIX = np.matrix("1 2 3")
+
+
 class NotAnArray:
     def __array__(self, dtype=None, copy=None):
         return np.eye(3)
@@ -52,7 +57,7 @@ class NotAnArray:
         [[1, "a", 0.5], [2, "b", 1.5]],
         np.eye(3, dtype=bool),
         NotAnArray(),
-        np.matrix("1 2 3"),
+        MATRIX,
     ],
     ids=["float", "rows", "bool", "__array__", "matrix"],
 )
