@@ -87,11 +87,11 @@ def _growth(result: Result, n_boot: int) -> None:
 
 def _one_resample(result: Result, repeats: int, refit: bool) -> None:
     import mixedgm as mg
-    from mixedgm.fitting import fit_design
-    from mixedgm.parallel import seeds
-    from mixedgm.studies.bootstrap import prepared
-    from mixedgm.studies.resampling import resample
-    from mixedgm.threads import single_threaded_blas
+    from mixedgm.base.parallel import seeds
+    from mixedgm.base.threads import single_threaded_blas
+    from mixedgm.fit.fitting import fit_design
+    from mixedgm.studies.resampling.bootstrap import prepared
+    from mixedgm.studies.resampling.resamples import resample
 
     table = mg.datasets.load_wage()
     model = mg.MixedGraphicalModel(select="ebic", refit=refit).fit(table)

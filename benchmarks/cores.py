@@ -19,7 +19,7 @@ from benchmarks.context import THREADS, Context
 from benchmarks.report import Result, at_least, holds, shown
 from benchmarks.simulate import Shape
 from benchmarks.timing import interleaved, one_blas_thread
-from mixedgm.parallel import n_cores
+from mixedgm.base.parallel import n_cores
 from mixedgm.rows.by_column import RowsByColumn
 from mixedgm.table.encode import Design
 

@@ -12,8 +12,8 @@ from benchmarks import data
 from benchmarks.context import THREADS, Context
 from benchmarks.report import Result, at_most, shown
 from benchmarks.timing import interleaved, seconds_of
-from mixedgm.fitting import fit_design
-from mixedgm.options import Options
+from mixedgm.fit.fitting import fit_design
+from mixedgm.fit.options import Options
 from mixedgm.table.encode import Design
 
 REPEATS = {"full": 5, "quick": 2, "smoke": 1}

@@ -12,8 +12,8 @@ from benchmarks.context import THREADS, Context
 from benchmarks.memory import in_fresh_process, traced
 from benchmarks.report import Result, at_most, shown
 from benchmarks.timing import interleaved
-from mixedgm.fitting import fit_design, fit_gaps
-from mixedgm.options import Options
+from mixedgm.fit.fitting import fit_design, fit_gaps
+from mixedgm.fit.options import Options
 from mixedgm.path.rounds import Incomplete
 from mixedgm.table.encode import Design
 from mixedgm.table.gaps import Gaps

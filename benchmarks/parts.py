@@ -15,14 +15,14 @@ from benchmarks import data, product
 from benchmarks.context import THREADS, TOL, Context
 from benchmarks.memory import forget_peak, in_fresh_process, peak_resident
 from benchmarks.report import Result, at_most, holds, shown
-from mixedgm.estimates import certified, chosen_estimate
-from mixedgm.options import Options
-from mixedgm.path.evidence import Choice
+from mixedgm.fit.estimates import certified, chosen_estimate
+from mixedgm.fit.options import Options
 from mixedgm.path.path import solve_path
 from mixedgm.path.recipe import Recipe
 from mixedgm.path.task import prepare
+from mixedgm.select.evidence import Choice
 from mixedgm.table.encode import Design, learn
-from mixedgm.table.parted import PartedDesign, learn_parts, parts_of
+from mixedgm.table.parted.design import PartedDesign, learn_parts, parts_of
 
 ROWS = {
     "full": (1_000_000, 100_000_000),

@@ -15,7 +15,7 @@ from benchmarks.memory import MB, extra_resident, in_fresh_process
 from benchmarks.report import Result, at_least, at_most, holds, shown
 from benchmarks.simulate import Shape
 from benchmarks.timing import Times, interleaved, one_blas_thread
-from mixedgm.certificate import Claim, Standardised, kkt
+from mixedgm.fit.certificate import Claim, Standardised, kkt
 from mixedgm.objective.pseudolikelihood import Pseudolikelihood
 from mixedgm.path.task import Task
 from mixedgm.rows.contract import Coefficients

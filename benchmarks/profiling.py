@@ -15,9 +15,9 @@ import numpy as np
 
 from benchmarks import data, product
 from benchmarks.context import TOL, Context
+from mixedgm.base.threads import single_threaded_blas
 from mixedgm.solve.choose import solver_for
 from mixedgm.solve.working_set import Start, screened, solve
-from mixedgm.threads import single_threaded_blas
 
 REPEATS = 10
 

@@ -15,9 +15,9 @@ from benchmarks.peers import external
 from benchmarks.report import Result, at_most, certified, grows, holds, shown
 from benchmarks.simulate import Shape
 from benchmarks.timing import exponent
-from mixedgm.fitting import fit_design
-from mixedgm.options import Options
-from mixedgm.parallel import Runtime
+from mixedgm.base.parallel import Runtime
+from mixedgm.fit.fitting import fit_design
+from mixedgm.fit.options import Options
 from mixedgm.path.path import Path, solve_path
 from mixedgm.path.recipe import Recipe
 from mixedgm.path.task import Task, prepare

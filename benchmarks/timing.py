@@ -11,8 +11,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from mixedgm.base.threads import single_threaded_blas
 from mixedgm.solve.subproblem import QuadraticModel
-from mixedgm.threads import single_threaded_blas
 
 Floats = NDArray[np.float64]
 

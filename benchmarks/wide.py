@@ -17,10 +17,10 @@ from benchmarks.memory import MB, extra_resident, in_fresh_process, traced
 from benchmarks.report import Result, at_most, certified, holds, shown
 from benchmarks.simulate import Shape
 from benchmarks.timing import seconds_of
+from mixedgm.base.threads import single_threaded_blas
 from mixedgm.path.task import Task
 from mixedgm.solve.proximal_newton import ProximalNewton
 from mixedgm.table.encode import Design
-from mixedgm.threads import single_threaded_blas
 
 SHAPES = {
     "full": [Shape(200, (3,) * 200, 2_000), Shape(500, (3,) * 500, 1_000)],

@@ -15,12 +15,12 @@ from benchmarks.memory import MB, in_fresh_process
 from benchmarks.report import Result, at_most, shown
 from benchmarks.simulate import Shape
 from benchmarks.timing import seconds_of
-from mixedgm.fitting import fit_design
-from mixedgm.options import Options
-from mixedgm.parallel import Runtime
+from mixedgm.base.parallel import Runtime
+from mixedgm.fit.fitting import fit_design
+from mixedgm.fit.options import Options
+from mixedgm.results.summary import summarise
+from mixedgm.results.tables import edges_columns
 from mixedgm.store import load, save
-from mixedgm.views.summary import summarise
-from mixedgm.views.tables import edges_columns
 
 SHAPES = {
     "full": [

@@ -15,9 +15,8 @@ from typing import Any
 import numpy as np
 
 import mixedgm as mg
-from mixedgm.fitted import FittedModel
-from mixedgm.options import Options
-from mixedgm.settings import ObjectText
+from mixedgm.fit.fitted import FittedModel
+from mixedgm.fit.options import ObjectText, Options
 from stress.campaign import Campaign, Found
 from stress.model_file_damage import DAMAGES, Members
 

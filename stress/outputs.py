@@ -56,7 +56,7 @@ def _model(lam: float) -> Any:
 
 def _picture(model: Any, path: Path) -> None:
     from mixedgm.cli.output import draw
-    from mixedgm.views.canvas import draw_without_window
+    from mixedgm.pictures.canvas import draw_without_window
 
     draw_without_window()
     draw(model.fitted_, "network", path)

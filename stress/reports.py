@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 import mixedgm as mg
-from mixedgm.html_report.plain import shown
+from mixedgm.report.plain import shown
 from stress.campaign import Campaign, Found
 from stress.hostile_columns import NAMES
 from stress.inquiry import Inquiry

@@ -83,7 +83,7 @@ def solved(
     design: Any, device: str, n_lams: int, ratio: float, tol: float, *, wide: bool
 ) -> tuple[Any, Any, dict[str, float]]:
     """Task, path and times of an encoded table; `wide` as if it had very many columns."""
-    from mixedgm.parallel import Runtime
+    from mixedgm.base.parallel import Runtime
     from mixedgm.path.path import geometric_lams, solve_path
     from mixedgm.path.recipe import Recipe
     from mixedgm.path.task import prepare

@@ -23,8 +23,8 @@ import pandas as pd
 from PIL import Image
 
 import mixedgm as mg
-from mixedgm.html_report.document import frame_document
-from mixedgm.html_report.material import Material
+from mixedgm.report.document import frame_document
+from mixedgm.report.material import Material
 from tests.support.report_browser import Page, browser_programs, started_browser
 
 HERE = Path(__file__).resolve().parent

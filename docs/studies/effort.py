@@ -1,7 +1,7 @@
 """Shapes of tables -> how long a default fit takes on one thread: `python docs/studies/effort.py`.
 
 Columns are a chain of correlated normals in random order, some of them cut into levels.  The times
-are what `mixedgm.table.effort` was fitted to, and what its test compares with (effort.csv beside).
+are what `mixedgm.table.checks.effort` was fitted to; a test compares with them (effort.csv beside).
 """
 
 from __future__ import annotations

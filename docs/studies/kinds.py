@@ -25,7 +25,7 @@ from scipy.stats import nbinom, norm, poisson
 from tqdm import tqdm
 
 import mixedgm as mg
-from mixedgm.table.column_checks import shape_of, short_values
+from mixedgm.table.checks.columns import shape_of, short_values
 
 REPLICATES = 30
 ROWS = (100, 200, 500, 1000)

@@ -20,12 +20,12 @@ import numpy as np
 import pandas as pd
 
 import mixedgm as mg
-from mixedgm.fitting import encode
-from mixedgm.options import Options
-from mixedgm.path.evidence import Evidence
+from mixedgm.fit.fitting import encode
+from mixedgm.fit.options import Options
 from mixedgm.path.path import geometric_lams
-from mixedgm.path.selection import choose
 from mixedgm.path.task import prepare
+from mixedgm.select.evidence import Evidence
+from mixedgm.select.selection import choose
 
 REPLICATES = 20
 FILE = Path(__file__).with_suffix(".csv")

@@ -1,7 +1,7 @@
 """Tables drawn from known graphs -> what variances by empirical Bayes do for the estimates.
 
 The default graph is estimated twice: as it is by default, with edges of several parameters shrunken
-by the variance of their coefficients (`inference/block_variances.py`), and without shrinkage, but
+by the variance of their coefficients (`select/error_rates.py`), and without shrinkage, but
 for a ridge worth one row where the data leave an edge open.  Compared are the mean log
 pseudolikelihood of 4,000 other rows, and the coefficients of true edges that were found: the root
 of their mean squared error, and the largest of a table.
@@ -93,7 +93,7 @@ def drawn(setting: Setting, rng: Generator) -> tuple[Floats, dict[Pair, Floats]]
 def both(table: pd.DataFrame, **options: object) -> dict[str, mg.MixedGraphicalModel]:
     """The default fit, and the same graph without shrinkage."""
     whole = mg.MixedGraphicalModel(n_jobs=1, **options).fit(table)
-    with patch("mixedgm.path.error_rates.block_variances", no_variances):
+    with patch("mixedgm.select.error_rates.block_variances", no_variances):
         plain = mg.MixedGraphicalModel(n_jobs=1, **options).fit(table)
     assert {(e.source, e.target) for e in whole.edges_} == {
         (e.source, e.target) for e in plain.edges_

@@ -21,7 +21,7 @@ import pandas as pd
 from default import Graph, Pair, random, scale_free
 
 import mixedgm as mg
-from mixedgm.fitted import FittedModel
+from mixedgm.fit.fitted import FittedModel
 
 TABLES = 5
 SIZES = (0.2, 0.5)

@@ -14,53 +14,53 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from mixedgm import datasets as datasets
     from mixedgm import diagnostics as diagnostics
-    from mixedgm.errors import DistributionError as DistributionError
-    from mixedgm.errors import ExtrapolationWarning as ExtrapolationWarning
-    from mixedgm.errors import LongFitWarning as LongFitWarning
-    from mixedgm.errors import LongRunWarning as LongRunWarning
-    from mixedgm.errors import MixedGMError as MixedGMError
-    from mixedgm.errors import ModelFileError as ModelFileError
-    from mixedgm.errors import NotYetError as NotYetError
-    from mixedgm.errors import OutOfMemoryError as OutOfMemoryError
-    from mixedgm.errors import OutputError as OutputError
-    from mixedgm.errors import ParameterError as ParameterError
-    from mixedgm.errors import SamplingWarning as SamplingWarning
-    from mixedgm.errors import SelectionWarning as SelectionWarning
-    from mixedgm.errors import TableError as TableError
-    from mixedgm.errors import TableWarning as TableWarning
-    from mixedgm.errors import TooLargeError as TooLargeError
+    from mixedgm.base.errors import DistributionError as DistributionError
+    from mixedgm.base.errors import ExtrapolationWarning as ExtrapolationWarning
+    from mixedgm.base.errors import LongFitWarning as LongFitWarning
+    from mixedgm.base.errors import LongRunWarning as LongRunWarning
+    from mixedgm.base.errors import MixedGMError as MixedGMError
+    from mixedgm.base.errors import ModelFileError as ModelFileError
+    from mixedgm.base.errors import NotYetError as NotYetError
+    from mixedgm.base.errors import OutOfMemoryError as OutOfMemoryError
+    from mixedgm.base.errors import OutputError as OutputError
+    from mixedgm.base.errors import ParameterError as ParameterError
+    from mixedgm.base.errors import SamplingWarning as SamplingWarning
+    from mixedgm.base.errors import SelectionWarning as SelectionWarning
+    from mixedgm.base.errors import TableError as TableError
+    from mixedgm.base.errors import TableWarning as TableWarning
+    from mixedgm.base.errors import TooLargeError as TooLargeError
     from mixedgm.estimator.given_parameters import from_params as from_params
     from mixedgm.estimator.given_parameters import random_model as random_model
     from mixedgm.estimator.groups import compare as compare
     from mixedgm.estimator.imputer import MixedImputer as MixedImputer
     from mixedgm.estimator.model import MixedGraphicalModel as MixedGraphicalModel
     from mixedgm.estimator.model import load as load
-    from mixedgm.fitted import Edge as Edge
-    from mixedgm.fitting import fit_path as fit_path
+    from mixedgm.fit.fitted import Edge as Edge
+    from mixedgm.fit.fitting import fit_path as fit_path
     from mixedgm.model.params import Params as Params
-    from mixedgm.path.criteria import AIC as AIC
-    from mixedgm.path.criteria import BIC as BIC
-    from mixedgm.path.criteria import EBIC as EBIC
-    from mixedgm.path.crossval import CV as CV
-    from mixedgm.path.crossval import Holdout as Holdout
-    from mixedgm.path.error_rates import FDR as FDR
-    from mixedgm.path.error_rates import LocalFDR as LocalFDR
     from mixedgm.path.path import Path as Path
-    from mixedgm.path.stability import StabilitySelection as StabilitySelection
-    from mixedgm.path.stability import StARS as StARS
+    from mixedgm.select.criteria import AIC as AIC
+    from mixedgm.select.criteria import BIC as BIC
+    from mixedgm.select.criteria import EBIC as EBIC
+    from mixedgm.select.crossval import CV as CV
+    from mixedgm.select.crossval import Holdout as Holdout
+    from mixedgm.select.error_rates import FDR as FDR
+    from mixedgm.select.error_rates import LocalFDR as LocalFDR
+    from mixedgm.select.stability import StabilitySelection as StabilitySelection
+    from mixedgm.select.stability import StARS as StARS
     from mixedgm.solve.monte_carlo import MonteCarlo as MonteCarlo
     from mixedgm.solve.proximal_gradient import ProximalGradient as ProximalGradient
     from mixedgm.solve.proximal_newton import ProximalNewton as ProximalNewton
-    from mixedgm.studies.bootstrap import bootstrap as bootstrap
-    from mixedgm.studies.bootstrap_result import Bootstrap as Bootstrap
-    from mixedgm.studies.compare_result import GroupComparison as GroupComparison
-    from mixedgm.studies.distribution import Distribution as Distribution
-    from mixedgm.studies.edge_tests import edge_tests as edge_tests
-    from mixedgm.studies.edge_tests_result import EdgeTests as EdgeTests
-    from mixedgm.studies.graphs import compare_graphs as compare_graphs
-    from mixedgm.studies.missing_report import MissingReport as MissingReport
-    from mixedgm.studies.pooling import Pooled as Pooled
-    from mixedgm.studies.pooling import pool as pool
+    from mixedgm.studies.edges.graphs import compare_graphs as compare_graphs
+    from mixedgm.studies.edges.tests import EdgeTests as EdgeTests
+    from mixedgm.studies.edges.tests import edge_tests as edge_tests
+    from mixedgm.studies.groups.result import GroupComparison as GroupComparison
+    from mixedgm.studies.missing.pooling import Pooled as Pooled
+    from mixedgm.studies.missing.pooling import pool as pool
+    from mixedgm.studies.missing.report import MissingReport as MissingReport
+    from mixedgm.studies.queries.distribution import Distribution as Distribution
+    from mixedgm.studies.resampling.bootstrap import bootstrap as bootstrap
+    from mixedgm.studies.resampling.result import Bootstrap as Bootstrap
     from mixedgm.table import Column as Column
     from mixedgm.table import Count as Count
     from mixedgm.table import Ordinal as Ordinal
@@ -72,57 +72,57 @@ if TYPE_CHECKING:
 # Public name -> the module it lives in.  Loaded on first use, so that `mixedgm --help` and small
 # scripts do not wait for scikit-learn.
 _HOME = {
-    "AIC": "mixedgm.path.criteria",
-    "BIC": "mixedgm.path.criteria",
-    "Bootstrap": "mixedgm.studies.bootstrap_result",
-    "CV": "mixedgm.path.crossval",
+    "AIC": "mixedgm.select.criteria",
+    "BIC": "mixedgm.select.criteria",
+    "Bootstrap": "mixedgm.studies.resampling.result",
+    "CV": "mixedgm.select.crossval",
     "Column": "mixedgm.table",
     "Count": "mixedgm.table",
-    "Distribution": "mixedgm.studies.distribution",
-    "DistributionError": "mixedgm.errors",
-    "EBIC": "mixedgm.path.criteria",
-    "FDR": "mixedgm.path.error_rates",
-    "LocalFDR": "mixedgm.path.error_rates",
-    "Edge": "mixedgm.fitted",
-    "ExtrapolationWarning": "mixedgm.errors",
-    "GroupComparison": "mixedgm.studies.compare_result",
-    "Holdout": "mixedgm.path.crossval",
-    "MissingReport": "mixedgm.studies.missing_report",
-    "MixedGMError": "mixedgm.errors",
+    "Distribution": "mixedgm.studies.queries.distribution",
+    "DistributionError": "mixedgm.base.errors",
+    "EBIC": "mixedgm.select.criteria",
+    "FDR": "mixedgm.select.error_rates",
+    "LocalFDR": "mixedgm.select.error_rates",
+    "Edge": "mixedgm.fit.fitted",
+    "ExtrapolationWarning": "mixedgm.base.errors",
+    "GroupComparison": "mixedgm.studies.groups.result",
+    "Holdout": "mixedgm.select.crossval",
+    "MissingReport": "mixedgm.studies.missing.report",
+    "MixedGMError": "mixedgm.base.errors",
     "MixedGraphicalModel": "mixedgm.estimator.model",
     "MixedImputer": "mixedgm.estimator.imputer",
-    "ModelFileError": "mixedgm.errors",
+    "ModelFileError": "mixedgm.base.errors",
     "MonteCarlo": "mixedgm.solve.monte_carlo",
-    "NotYetError": "mixedgm.errors",
+    "NotYetError": "mixedgm.base.errors",
     "Ordinal": "mixedgm.table",
-    "OutOfMemoryError": "mixedgm.errors",
-    "OutputError": "mixedgm.errors",
-    "ParameterError": "mixedgm.errors",
+    "OutOfMemoryError": "mixedgm.base.errors",
+    "OutputError": "mixedgm.base.errors",
+    "ParameterError": "mixedgm.base.errors",
     "Params": "mixedgm.model.params",
     "Path": "mixedgm.path.path",
-    "Pooled": "mixedgm.studies.pooling",
+    "Pooled": "mixedgm.studies.missing.pooling",
     "ProximalGradient": "mixedgm.solve.proximal_gradient",
     "ProximalNewton": "mixedgm.solve.proximal_newton",
-    "LongFitWarning": "mixedgm.errors",
-    "LongRunWarning": "mixedgm.errors",
-    "SamplingWarning": "mixedgm.errors",
+    "LongFitWarning": "mixedgm.base.errors",
+    "LongRunWarning": "mixedgm.base.errors",
+    "SamplingWarning": "mixedgm.base.errors",
     "Schema": "mixedgm.table",
-    "StARS": "mixedgm.path.stability",
-    "StabilitySelection": "mixedgm.path.stability",
-    "TableError": "mixedgm.errors",
-    "SelectionWarning": "mixedgm.errors",
-    "TableWarning": "mixedgm.errors",
-    "TooLargeError": "mixedgm.errors",
-    "bootstrap": "mixedgm.studies.bootstrap",
+    "StARS": "mixedgm.select.stability",
+    "StabilitySelection": "mixedgm.select.stability",
+    "TableError": "mixedgm.base.errors",
+    "SelectionWarning": "mixedgm.base.errors",
+    "TableWarning": "mixedgm.base.errors",
+    "TooLargeError": "mixedgm.base.errors",
+    "bootstrap": "mixedgm.studies.resampling.bootstrap",
     "check_table": "mixedgm.table",
     "compare": "mixedgm.estimator.groups",
-    "compare_graphs": "mixedgm.studies.graphs",
-    "EdgeTests": "mixedgm.studies.edge_tests_result",
-    "edge_tests": "mixedgm.studies.edge_tests",
-    "fit_path": "mixedgm.fitting",
+    "compare_graphs": "mixedgm.studies.edges.graphs",
+    "EdgeTests": "mixedgm.studies.edges.tests",
+    "edge_tests": "mixedgm.studies.edges.tests",
+    "fit_path": "mixedgm.fit.fitting",
     "from_params": "mixedgm.estimator.given_parameters",
     "load": "mixedgm.estimator.model",
-    "pool": "mixedgm.studies.pooling",
+    "pool": "mixedgm.studies.missing.pooling",
     "random_model": "mixedgm.estimator.given_parameters",
 }
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 import mixedgm as mg
-from mixedgm.html_report.bundle import page_file
-from mixedgm.views.scale import Scale
+from mixedgm.pictures.network.sizes import Scale
+from mixedgm.report.document import page_file
 from tests.support.report_browser import Page
 from tests.support.report_page import read_content
 

@@ -18,7 +18,7 @@ from PIL import Image
 import mixedgm as mg
 from tests.support.report_browser import Page
 from tests.support.report_page import read_content
-from tests.unit.views.test_labels import random_graph
+from tests.unit.pictures.network.test_labels import random_graph
 
 AXE = Path(__file__).resolve().parents[2] / "tools/js/node_modules/axe-core/axe.min.js"
 SVG = "{http://www.w3.org/2000/svg}"

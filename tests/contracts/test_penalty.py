@@ -6,8 +6,7 @@ from scipy.optimize import minimize
 
 from mixedgm.model.layout import Layout
 from mixedgm.model.nodes import Nodes
-from mixedgm.penalty.block_steps import block_step, scaled_prox
-from mixedgm.penalty.group_lasso import GroupLasso
+from mixedgm.penalty.group_lasso import GroupLasso, block_step, scaled_prox
 
 LAYOUTS = {
     "mixed": Layout.complete(Nodes.mixed(2, (2, 3))),

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 import mixedgm as mg
+from mixedgm.base.parts.cluster import ClusterParts
+from mixedgm.base.parts.local import LocalParts
 from mixedgm.diagnostics.states import StateRows
 from mixedgm.diagnostics.truth import truth_of
 from mixedgm.model.layout import Layout
 from mixedgm.model.nodes import Nodes
 from mixedgm.model.pair_weights import PairWeights
-from mixedgm.parts.cluster import ClusterParts
-from mixedgm.parts.local import LocalParts
 from mixedgm.rows.arrays import arrays_on
 from mixedgm.rows.contract import Coefficients, Conditionals, Question
 from mixedgm.rows.device import DeviceRows

@@ -6,7 +6,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from mixedgm.errors import ParameterError
+from mixedgm.base.errors import ParameterError
 from mixedgm.objective.contract import Evaluation
 from mixedgm.solve.loop import Status, run
 from mixedgm.solve.monte_carlo import MonteCarlo

@@ -164,7 +164,7 @@ def test_matplotlib_is_imported_by_views_and_pyplot_by_the_canvas_alone() -> Non
                 if module.startswith("matplotlib") and node not in typing:
                     found.add((file, module))
     assert {file.split("/")[0] for file, _ in found} == {"views"}
-    assert {file for file, module in found if "pyplot" in module} == {"views/canvas.py"}
+    assert {file for file, module in found if "pyplot" in module} == {"pictures/canvas.py"}
 
 
 def test_stores_are_made_where_the_architecture_says() -> None:
@@ -176,7 +176,7 @@ def test_stores_are_made_where_the_architecture_says() -> None:
         and ast.unparse(node.func) in ("MemoryRows", "PartedRows", "StateRows")
     }
     fits = {"path/task.py", "path/parted_rows.py", "rows/memory.py", "rows/parts.py"}
-    assert found == fits | {"diagnostics/states.py", "diagnostics/truth.py", "precompile.py"}
+    assert found == fits | {"diagnostics/states.py", "diagnostics/truth.py", "fit/precompile.py"}
 
 
 def test_no_two_classes_share_a_name() -> None:
@@ -225,7 +225,7 @@ def test_module_opens_with_one_sentence(path: Path) -> None:
         ("table/read.py", "from ..solve import loop"),
         ("table/read.py", "from .. import solve"),
         ("table/read.py", "def f():\n    from mixedgm.solve import loop"),
-        ("errors.py", "from .table import read"),
+        ("base/errors.py", "from .table import read"),
     ],
 )
 def test_the_room_check_sees_a_planted_import(tmp_path: Path, file: str, text: str) -> None:
@@ -250,7 +250,7 @@ def test_the_late_check_sees_a_planted_import(tmp_path: Path, text: str, n_found
 
 def plant(folder: Path, file: str, text: str) -> Path:
     package = folder / "mixedgm"
-    for name in ("errors.py", "table/__init__.py", "solve/__init__.py", "solve/loop.py", file):
+    for name in ("base/errors.py", "table/__init__.py", "solve/__init__.py", "solve/loop.py", file):
         path = package / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text if name == file else "", encoding="utf-8")

@@ -73,7 +73,7 @@ def fitted(frame, weights):
     return task.params(solution.theta), solution.objective + task.log_jacobian
 
 
-@pytest.mark.filterwarnings("ignore::mixedgm.errors.TableWarning")
+@pytest.mark.filterwarnings("ignore::mixedgm.base.errors.TableWarning")
 def test_rows_of_weight_zero_are_no_rows():
     table = TABLES["mixed"]
     weights = table.row_weights.copy()
@@ -87,7 +87,7 @@ def test_rows_of_weight_zero_are_no_rows():
         np.testing.assert_allclose(getattr(params, block), getattr(expected, block), atol=1e-8)
 
 
-@pytest.mark.filterwarnings("ignore::mixedgm.errors.TableWarning")
+@pytest.mark.filterwarnings("ignore::mixedgm.base.errors.TableWarning")
 def test_a_level_whose_rows_have_weight_zero_is_as_good_as_empty():
     table = TABLES["mixed"]
     weights = np.where(table.Y[:, 1] == 2, 0.0, table.row_weights)

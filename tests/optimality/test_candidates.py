@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 
 import mixedgm as mg
-from mixedgm import estimates
-from mixedgm.certificate import Claim, kkt
-from mixedgm.fitting import encode, fit_design
+from mixedgm.fit import estimates
+from mixedgm.fit.certificate import Claim, kkt
+from mixedgm.fit.fitting import encode, fit_design
+from mixedgm.fit.options import Options
 from mixedgm.model.pair_weights import PairWeights
-from mixedgm.options import Options
 from mixedgm.path.path import solve_path
 from mixedgm.path.recipe import Recipe
 from mixedgm.path.task import prepare
 from mixedgm.store import model_file
-from mixedgm.studies.bootstrap import plan_of
-from mixedgm.studies.resampling import resample
+from mixedgm.studies.resampling.bootstrap import plan_of
+from mixedgm.studies.resampling.resamples import resample
 from tests.support.people import people
 from tests.support.problems import SCORED, draw, factors_of
 

@@ -10,7 +10,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from mixedgm.errors import TableWarning
+from mixedgm.base.errors import TableWarning
 from mixedgm.path.path import solve_path
 from mixedgm.path.recipe import Recipe
 from mixedgm.path.task import prepare

@@ -10,7 +10,9 @@ from tests.support.people import assert_same_params
 from tests.support.problems import draw
 
 # Rows, continuous columns, levels, weighted rows; factors by pair of nodes; covariates; lam.
-FREQUENCIES = pytest.mark.filterwarnings("ignore:sample_weight sums:mixedgm.errors.TableWarning")
+FREQUENCIES = pytest.mark.filterwarnings(
+    "ignore:sample_weight sums:mixedgm.base.errors.TableWarning"
+)
 CASES = {
     "plain": ((80, 2, (2, 3), False), {}, (), 0.15),
     "weighted": ((80, 2, (2, 3), True), {}, (), 0.15),

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mixedgm.errors import ParameterError
+from mixedgm.base.errors import ParameterError
 from tests.reference import conic
 from tests.support.problems import draw
 

@@ -9,18 +9,18 @@ import pytest
 from scipy import integrate, optimize, special, stats
 
 import mixedgm as mg
-from mixedgm import certificate
-from mixedgm.fitting import encode
+from mixedgm.fit import certificate
+from mixedgm.fit.fitting import encode
+from mixedgm.fit.options import Options
 from mixedgm.model.density import conditionals, losses
 from mixedgm.model.moderation import at_values
-from mixedgm.options import Options
-from mixedgm.path.criteria import EBIC
-from mixedgm.path.crossval import CV
 from mixedgm.path.path import geometric_lams, solve_path
 from mixedgm.path.recipe import Recipe
 from mixedgm.path.refits import degrees_of_freedom, noise_worth_one_row, unshrunken
-from mixedgm.path.stability import StARS
 from mixedgm.path.task import Reference, prepare
+from mixedgm.select.criteria import EBIC
+from mixedgm.select.crossval import CV
+from mixedgm.select.stability import StARS
 from mixedgm.solve.proximal_newton import ProximalNewton
 from mixedgm.solve.working_set import Start
 from tests.support.moderated import moderated_task

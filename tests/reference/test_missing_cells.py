@@ -12,9 +12,9 @@ import pytest
 from scipy.linalg import block_diag, helmert
 
 import mixedgm as mg
-from mixedgm.path.pair_tests import pairs_given
 from mixedgm.path.recipe import Recipe
 from mixedgm.path.rounds import Incomplete
+from mixedgm.select.pair_tests import pairs_given
 from mixedgm.table.gaps import learn_gaps
 from tests.reference.observed import Rows, count, derivative, levels, ordinal
 

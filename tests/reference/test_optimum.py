@@ -24,7 +24,7 @@ SIMULATED = {
 @contextmanager
 def findings_allowed():
     """Unseen levels and weights that do not sum to the rows are remarked upon, rightly."""
-    from mixedgm.errors import TableWarning
+    from mixedgm.base.errors import TableWarning
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TableWarning)

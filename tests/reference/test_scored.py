@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from scipy import optimize, special, stats
 
-from mixedgm import certificate
+from mixedgm.fit import certificate
 from mixedgm.model.kinds import CountKind, OrdinalKind
-from mixedgm.path.criteria import EBIC
 from mixedgm.path.path import geometric_lams, solve_path
 from mixedgm.path.recipe import Recipe
 from mixedgm.rows.predict import probabilities
+from mixedgm.select.criteria import EBIC
 from mixedgm.solve.proximal_gradient import ProximalGradient
 from mixedgm.solve.proximal_newton import ProximalNewton
 from mixedgm.solve.working_set import Start, solve

@@ -7,15 +7,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from mixedgm.base.parallel import Runtime
 from mixedgm.model.kinds import CountKind, OrdinalKind, Scored
 from mixedgm.model.layout import Layout
 from mixedgm.model.nodes import Nodes
 from mixedgm.model.pair_weights import PairWeights
-from mixedgm.parallel import Runtime
-from mixedgm.path.evidence import Evidence
 from mixedgm.path.path import Path
 from mixedgm.path.recipe import Recipe
 from mixedgm.path.task import Task, prepare
+from mixedgm.select.evidence import Evidence
 from mixedgm.solve.choose import Auto
 from mixedgm.solve.neighbour import Chord, Secant, neighbour_of
 from mixedgm.solve.proximal_gradient import VARIANTS, ProximalGradient

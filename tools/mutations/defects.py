@@ -14,66 +14,71 @@ class Defect(NamedTuple):
     near: tuple[str, ...] = ()
 
 
-MISSING = ("tests/reference/test_missing_cells.py", "tests/surface/test_missing_model.py")
+MISSING = (
+    "tests/reference/test_missing_cells.py",
+    "tests/surface/studies/missing/test_missing_model.py",
+)
 REFERENCE = ("tests/contracts", "tests/reference")
 
 DEFECTS = (
     # -- files of the package itself
-    Defect("atomic.py", "temporary.chmod(0o666 & ~umask)", "temporary.chmod(0o666)"),
-    Defect("certificate.py", "np.exp(-odds)", "np.exp(odds)", ("tests/reference/test_hurdle.py",)),
+    Defect("base/atomic.py", "temporary.chmod(0o666 & ~umask)", "temporary.chmod(0o666)"),
     Defect(
-        "checkpoint.py",
+        "fit/certificate.py", "np.exp(-odds)", "np.exp(odds)", ("tests/reference/test_hurdle.py",)
+    ),
+    Defect(
+        "base/checkpoint.py",
         "if checksum != self._checksum(index, body):",
         "if len(checksum) != _CHECKSUM:",
-        ("tests/unit/test_parallel.py",),
+        ("tests/unit/base/test_parallel.py",),
     ),
     Defect(
-        "checkpoint.py",
+        "base/checkpoint.py",
         'f"{self.identity}:{index}:"',
         'f"{self.identity}:"',
-        ("tests/unit/test_parallel.py", "tests/stress"),
+        ("tests/unit/base/test_parallel.py", "tests/stress"),
     ),
-    Defect("errors.py", "if length > _LISTED:", "if length > 2 * _LISTED:"),
+    Defect("base/errors.py", "if length > _LISTED:", "if length > 2 * _LISTED:"),
     Defect(
-        "estimates.py",
+        "fit/estimates.py",
         "optimality.objective + task.log_jacobian, optimality.kkt",
         "optimality.objective, optimality.kkt",
         ("tests/invariance/test_units.py", "tests/reference/test_scored.py"),
     ),
     Defect(
-        "estimates.py",
+        "fit/estimates.py",
         "further > 2.0 * theta[precisions][numbers]",
         "further > 0.0 * theta[precisions][numbers]",
-        ("tests/surface/test_refit.py",),
+        ("tests/surface/fit/test_refit.py",),
     ),
     Defect(
-        "fitted.py",
+        "fit/fitted.py",
         "mean = [0.5 * (part + part.swapaxes(1, 2)) for part in moderation.deviations]",
         "mean = [0.5 * part for part in moderation.deviations]",
-        ("tests/surface/test_moderated_fits.py",),
+        ("tests/surface/fit/test_moderated_fits.py",),
     ),
     Defect(
-        "notices.py",
+        "fit/fitting.py",
         "bad = [point for point in path.points if not point.converged]",
         "bad = [point for point in path.points[1:] if not point.converged]",
-        ("tests/surface/test_estimator_convergence.py",),
+        ("tests/surface/estimator/test_convergence.py",),
     ),
     Defect(
-        "options.py",
+        "fit/options.py",
         "0.0 < tol < np.inf",
         "0.0 <= tol < np.inf",
-        ("tests/surface/test_options.py",),
+        ("tests/surface/estimator/test_options.py",),
     ),
-    Defect("parallel.py", "n_cores() + 1 + n_jobs", "n_cores() + n_jobs"),
+    Defect("base/parallel.py", "n_cores() + 1 + n_jobs", "n_cores() + n_jobs"),
     Defect(
-        "parallel.py",
+        "base/parallel.py",
         "spawn_key=(*root.spawn_key, k)",
         "spawn_key=(*root.spawn_key, k % 7)",
     ),
-    Defect("printable.py", "cut(text[1:-1], most - 2)", "cut(text[1:-1], most)"),
-    Defect("settings.py", "if value is None or isinstance", "if isinstance"),
+    Defect("base/printable.py", "cut(text[1:-1], most - 2)", "cut(text[1:-1], most)"),
+    Defect("fit/options.py", "if value is None or isinstance", "if isinstance"),
     Defect(
-        "threads.py",
+        "base/threads.py",
         "return [results[k] for k in range(len(tasks))]",
         "return list(results.values())",
         ("tests/contracts/test_rows.py",),
@@ -83,7 +88,7 @@ DEFECTS = (
         "cli/output.py",
         "if target.exists() and Path(each).exists() and target.samefile(each):",
         "if False:",
-        ("tests/surface/test_cli_errors.py",),
+        ("tests/surface/cli/test_errors.py",),
     ),
     Defect(
         "cli/lists.py",
@@ -96,24 +101,24 @@ DEFECTS = (
         "cli/console.py",
         "return not self.quiet and sys.stderr.isatty()",
         "return not self.quiet",
-        ("tests/surface/test_cli.py", "tests/surface/test_cli_errors.py"),
+        ("tests/surface/cli/test_command_line.py", "tests/surface/cli/test_errors.py"),
     ),
     # -- completion
     Defect(
-        "completion/completer.py",
+        "path/completion.py",
         "0.5 * (np.einsum",
         "1.0 * (np.einsum",
         MISSING,
     ),
     Defect(
-        "completion/completer.py",
+        "path/completion.py",
         "terms + 0.5 * ((seen @ density.coupling) * seen)",
         "terms + ((seen @ density.coupling) * seen)",
         MISSING,
     ),
-    Defect("completion/states.py", "log_weight - self.log_drawn", "log_weight", MISSING),
+    Defect("path/completion.py", "log_weight - self.log_drawn", "log_weight", MISSING),
     Defect(
-        "completion/points.py",
+        "path/completion.py",
         "np.sqrt(len(points)) * (left @ right)",
         "left @ right",
         MISSING,
@@ -128,7 +133,7 @@ DEFECTS = (
     # -- diagnostics
     Defect("diagnostics/consistency.py", "np.sqrt((n - 1) / n *", "np.sqrt(1.0 / n *"),
     Defect("diagnostics/theorem.py", "4.0 / m * (self.tau_bar + 1.0)", "4.0 / m * self.tau_bar"),
-    Defect("diagnostics/lipschitz.py", "ahead - 2.0 * centre + behind", "ahead - behind"),
+    Defect("diagnostics/theorem.py", "ahead - 2.0 * centre + behind", "ahead - behind"),
     Defect(
         "diagnostics/truth.py", "(numbers - units.centre) / units.scale", "numbers / units.scale"
     ),
@@ -137,44 +142,44 @@ DEFECTS = (
         "estimator/new_data.py",
         'if parameters == "fixed" or not gaps.missing.any():',
         'if parameters == "resampled" or not gaps.missing.any():',
-        ("tests/surface/test_impute.py",),
+        ("tests/surface/studies/missing/test_impute.py",),
     ),
     Defect(
-        "estimator/in_parts.py",
+        "estimator/new_data.py",
         "if not frame.n_rows or (weights is not None and not np.any(weights)):",
         "if not frame.n_rows:",
-        ("tests/surface/test_dask.py",),
+        ("tests/surface/table/test_dask.py",),
     ),
     Defect(
         "estimator/imputer.py",
         'complete = model.missing == "drop" or model.loss == "likelihood-mc"',
         'complete = model.missing == "drop"',
-        ("tests/surface/test_imputer.py",),
+        ("tests/surface/studies/missing/test_imputer.py",),
     ),
     # -- html_report
     Defect(
-        "html_report/graph.py",
+        "report/graph.py",
         '"y": number(-y),',
         '"y": number(y),',
-        ("tests/surface/test_report.py",),
+        ("tests/surface/report/test_report.py",),
     ),
     Defect(
-        "html_report/path_content.py",
+        "report/path_content.py",
         "np.log(known) - np.log(lam)",
         "np.log(known) + np.log(lam)",
-        ("tests/surface/test_report.py",),
+        ("tests/surface/report/test_report.py",),
     ),
     Defect(
-        "html_report/plain.py",
+        "report/plain.py",
         "if value is None or not math.isfinite(value):",
         "if value is None:",
-        ("tests/surface/test_report.py",),
+        ("tests/surface/report/test_report.py",),
     ),
     Defect(
-        "html_report/material.py",
+        "report/material.py",
         "if not compared <= names:",
         "if not names:",
-        ("tests/surface/test_report.py",),
+        ("tests/surface/report/test_report.py",),
     ),
     # -- inference
     Defect(
@@ -199,10 +204,10 @@ DEFECTS = (
         "inference/pairs.py", "1.0 - count / n, _LEAST_LEFT", "1.0 - 2.0 * count / n, _LEAST_LEFT"
     ),
     Defect(
-        "inference/missingness.py",
+        "studies/missing/report.py",
         "left = left - before * (weights @ (before * left) / total)",
         "left = left - before * ((before * left).sum() / total)",
-        ("tests/surface/test_missing_report.py",),
+        ("tests/surface/studies/missing/test_missing_report.py",),
     ),
     # -- joint
     Defect(
@@ -216,9 +221,11 @@ DEFECTS = (
         "params.linear - numbers @ params.precision",
     ),
     Defect(
-        "joint/repair.py", "0.5 * float((part**2).sum() - 2.0", "0.5 * float((part**2).sum() - 1.0"
+        "joint/validity.py",
+        "0.5 * float((part**2).sum() - 2.0",
+        "0.5 * float((part**2).sum() - 1.0",
     ),
-    Defect("joint/diagnostics.py", "irfft(np.abs(spectrum) ** 2", "irfft(np.abs(spectrum)"),
+    Defect("joint/gibbs.py", "irfft(np.abs(spectrum) ** 2", "irfft(np.abs(spectrum)"),
     Defect(
         "joint/spiked.py",
         "by_chain.std(axis=1, ddof=1) / np.sqrt(_CHAINS)",
@@ -229,7 +236,7 @@ DEFECTS = (
         "model/params.py",
         "np.where(there, 0.5 * (self.coef + self.coef.T), 0.0)",
         "np.where(there, self.coef, 0.0)",
-        ("tests/surface/test_nodewise.py",),
+        ("tests/surface/fit/test_nodewise.py",),
     ),
     Defect(
         "model/kinds/scored.py",
@@ -247,7 +254,7 @@ DEFECTS = (
         "model/density.py",
         "_linear(params, deviation, numbers, codes) - middle @ deviation",
         "_linear(params, deviation, numbers, codes)",
-        ("tests/surface/test_moderated.py", "tests/surface/test_moderated_fits.py"),
+        ("tests/surface/fit/test_moderated.py", "tests/surface/fit/test_moderated_fits.py"),
     ),
     Defect("model/moderation.py", "coef=params.coef + change", "coef=params.coef - change"),
     Defect(
@@ -259,7 +266,7 @@ DEFECTS = (
         "model/layout.py",
         "((moderator + 1) * self.n_nodes + first)",
         "(self.n_nodes + first)",
-        ("tests/unit/path/test_error_rates.py",),
+        ("tests/unit/select/test_error_rates.py",),
     ),
     # -- objective
     Defect(
@@ -268,12 +275,12 @@ DEFECTS = (
         "square += 2.0 * (a * mean_z - b * product)",
     ),
     Defect(
-        "objective/gaussian_blocks.py",
+        "objective/pseudolikelihood.py",
         "mean_eta += mean[a] * values[i]",
         "mean_eta -= mean[a] * values[i]",
     ),
     Defect(
-        "objective/covariance.py",
+        "joint/covariance.py",
         "linear + 0.5 * np.sum(slope * means[:, 1:], axis=1)",
         "linear + np.sum(slope * means[:, 1:], axis=1)",
     ),
@@ -286,21 +293,21 @@ DEFECTS = (
     Defect("objective/conditional.py", "columns.T @ square @ columns", "columns.T @ columns"),
     # -- parts
     Defect(
-        "parts/contract.py",
+        "base/parts/contract.py",
         "out[at] if value is None else out[at] + value",
         "out[at] if value is None else value",
     ),
-    Defect("parts/local.py", "if all(a + b > most", "if all(a > most"),
+    Defect("base/parts/local.py", "if all(a + b > most", "if all(a > most"),
     Defect(
-        "parts/cluster.py",
+        "base/parts/cluster.py",
         "for at in range(0, len(level), _FAN_IN)",
         "for at in range(0, len(level) - 1, _FAN_IN)",
-        ("tests/surface/test_dask.py",),
+        ("tests/surface/table/test_dask.py",),
     ),
-    Defect("parts/cluster.py", "if not lost or attempt == _ATTEMPTS - 1:", "if True:"),
+    Defect("base/parts/cluster.py", "if not lost or attempt == _ATTEMPTS - 1:", "if True:"),
     # -- path
-    Defect("path/stability.py", "0.0 < self.beta < 0.5", "0.0 < self.beta < 5.0"),
-    Defect("path/criteria.py", "lams[-1] <= 0.5 * lams[best]", "lams[-1] <= lams[best]"),
+    Defect("select/stability.py", "0.0 < self.beta < 0.5", "0.0 < self.beta < 5.0"),
+    Defect("select/criteria.py", "lams[-1] <= 0.5 * lams[best]", "lams[-1] <= lams[best]"),
     Defect(
         "path/rounds.py",
         "if kkt <= tol and (number >= redrawn",
@@ -308,7 +315,7 @@ DEFECTS = (
         MISSING,
     ),
     Defect("path/task.py", "lam, share * scale)", "lam, share)"),
-    Defect("path/selection.py", "max(last, len(path)) + 1, most", "max(last, len(path)), most"),
+    Defect("select/selection.py", "max(last, len(path)) + 1, most", "max(last, len(path)), most"),
     # -- penalty
     Defect("penalty/weights.py", "share * scales[u] * scales[v]", "share * scales[u] * scales[u]"),
     Defect(
@@ -322,7 +329,7 @@ DEFECTS = (
         "x = grad[k] + factor * theta[k]",
         "x = grad[k] - factor * theta[k]",
     ),
-    Defect("penalty/block_steps.py", "length**3 - 1.0 / divisor", "length**3"),
+    Defect("penalty/group_lasso.py", "length**3 - 1.0 / divisor", "length**3"),
     # -- rows
     Defect("rows/scored_kernels.py", "if high + 2 > b else b", "if high + 2 > b + 3 else b"),
     Defect(
@@ -345,10 +352,10 @@ DEFECTS = (
         "rows/parts.py",
         "self.declared.numbers(part.numbers[some], codes) - self.centre",
         "self.declared.numbers(part.numbers[some], codes)",
-        ("tests/surface/test_parts.py",),
+        ("tests/surface/table/test_parts.py",),
     ),
     Defect(
-        "rows/spiked.py",
+        "rows/curvature.py",
         "out[own, of_b], out[own, of_x] = per_b * with_b[0, 1:], with_x[0, 1:]",
         "out[own, of_b], out[own, of_x] = with_b[0, 1:], with_x[0, 1:]",
     ),
@@ -375,7 +382,7 @@ DEFECTS = (
         ("tests/unit/objective/test_sampled.py",),
     ),
     Defect(
-        "solve/margins.py",
+        "joint/margins.py",
         "np.maximum(table.variance - np.diagonal(out), 0.0)",
         "np.maximum(table.variance, 0.0)",
     ),
@@ -386,56 +393,58 @@ DEFECTS = (
     ),
     Defect("store/archive.py", "if len(fields) < len(pairs):", "if not fields:"),
     Defect(
-        "store/path_parts.py",
+        "store/parts.py",
         "if any((np.diff(part) <= 0).any() for part in by_point):",
         "if any((np.diff(part) < 0).any() for part in by_point):",
     ),
     # -- studies
     Defect(
-        "studies/group_differences.py",
+        "studies/groups/differences.py",
         "(1.0 + (by_chance >= observed).sum()) / (1.0 + len(by_chance))",
         "(by_chance >= observed).sum() / len(by_chance)",
-        ("tests/surface/test_compare.py",),
+        ("tests/surface/studies/groups/test_compare.py",),
     ),
     Defect(
-        "studies/pooling.py",
+        "studies/missing/pooling.py",
         "(1.0 + 1.0 / self.n_results) * self.between",
         "self.between",
-        ("tests/surface/test_pooling.py",),
+        ("tests/surface/studies/missing/test_pooling.py",),
     ),
-    Defect("studies/centrality.py", "others = n_reached - 1.0", "others = n_reached"),
+    Defect("studies/resampling/replicates.py", "others = n_reached - 1.0", "others = n_reached"),
     Defect(
-        "studies/discrepancy.py",
+        "studies/fit_check/discrepancy.py",
         "outliers += w @ (np.abs(residual) > OUTLIER)",
         "outliers += (np.abs(residual) > OUTLIER).sum()",
-        ("tests/surface/test_check_fit.py",),
+        ("tests/surface/studies/fit_check/test_check_fit.py",),
     ),
     Defect(
-        "studies/incomplete.py",
+        "studies/missing/cells.py",
         "out[rows[seen], node] = -log_prob[codes[seen], seen]",
         "out[rows[seen], node] = log_prob[codes[seen], seen]",
-        ("tests/surface/test_incomplete_rows.py",),
+        ("tests/surface/studies/missing/test_incomplete_rows.py",),
     ),
-    Defect("studies/equal_margins.py", "-size[:-1] / size[-1]", "-size[:-1]"),
+    Defect("studies/groups/compare.py", "-size[:-1] / size[-1]", "-size[:-1]"),
     Defect(
-        "studies/resampling.py",
+        "studies/resampling/resamples.py",
         "return int(self.clusters.max()) + 1",
         "return int(self.clusters.max())",
-        ("tests/surface/test_bootstrap.py",),
+        ("tests/surface/studies/resampling/test_bootstrap.py",),
     ),
     # -- table
     Defect(
-        "table/part_columns.py",
+        "table/parted/columns.py",
         "delta * square * step * a * b * (a * a - a * b + b * b)",
         "delta * square * step * a * b * (a * a + b * b)",
     ),
     Defect(
-        "table/column_checks.py",
+        "table/checks/columns.py",
         "positive = shape.skewness > 0.0 and other.low > 0.0",
         "positive = shape.skewness > 0.0",
     ),
     Defect("table/missing.py", "n_usable = n_kept + n_incomplete", "n_usable = n_incomplete"),
-    Defect("table/dependence.py", "table /= np.where(scale > 0, scale, 1.0)", "table /= 1.0"),
+    Defect(
+        "table/checks/dependence.py", "table /= np.where(scale > 0, scale, 1.0)", "table /= 1.0"
+    ),
     Defect(
         "table/encode.py",
         "np.where(np.isnan(real), -1, real != 0.0) if code < 0 else real != 0.0",
@@ -443,23 +452,23 @@ DEFECTS = (
     ),
     # -- views
     Defect(
-        "views/plot.py",
+        "pictures/network/plot.py",
         "linewidths=[self.scale.width(sizes[at]) for at in plain]",
         "linewidths=[1.0 for at in plain]",
     ),
     Defect(
-        "views/scale.py",
+        "pictures/network/sizes.py",
         "return min((size - low) / span, 1.0) if span > 0.0 else 1.0",
         "return (size - low) / span if span > 0.0 else 1.0",
     ),
     Defect(
-        "views/export.py",
+        "results/export.py",
         "matrix[u, v] = matrix[v, u] = -edge.strength",
         "matrix[u, v] = -edge.strength",
     ),
-    Defect("views/comma_separated.py", 'or cell in ("+", "-"):', 'or cell in ("+", "-", "="):'),
+    Defect("results/export.py", 'or cell in ("+", "-"):', 'or cell in ("+", "-", "="):'),
     Defect(
-        "views/labels.py",
+        "pictures/network/labels.py",
         "(_WRONG * faults + np.minimum(taste[at], _WRONG)).argmin()",
         "np.minimum(taste[at], _WRONG).argmin()",
     ),

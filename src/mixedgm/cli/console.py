@@ -13,11 +13,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+from mixedgm.base.errors import TableWarning, finding_lines
+from mixedgm.base.printable import bounded, one_line, printable
 from mixedgm.cli.lists import list_item
-from mixedgm.errors import TableWarning, finding_lines
-from mixedgm.printable import bounded, one_line, printable
-
-__all__ = ["Console", "in_options"]
 
 # Python remedies as the options that do the same here.
 _TYPE = r'"((?:[^"\\]|\\.)*)": "(\w+)"'
@@ -160,7 +158,7 @@ class Console:
         """
         from numba.core import event
 
-        from mixedgm.precompile import has_kernels
+        from mixedgm.fit.precompile import has_kernels
 
         class Listener(event.Listener):  # type: ignore[misc]
             said = has_kernels()

@@ -7,34 +7,20 @@ from dataclasses import replace
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
+from mixedgm.base.errors import ParameterError, near_matches
+from mixedgm.base.printable import quoted
 from mixedgm.cli.console import Console
 from mixedgm.cli.lists import LIST_RULE, cut_items, cut_list, listed
 from mixedgm.cli.options import add_choice, add_jobs, add_list, add_number, add_quiet, add_seed
-from mixedgm.errors import ParameterError, near_matches
-from mixedgm.printable import quoted
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from mixedgm.estimator.model import MixedGraphicalModel
     from mixedgm.table import Frame
-    from mixedgm.table.parted import Reader
-    from mixedgm.table.sources import Source
+    from mixedgm.table.parted.design import Reader
+    from mixedgm.table.parted.sources import Source
 
-__all__ = [
-    "add_columns",
-    "add_fitting",
-    "add_scheduler",
-    "column_options",
-    "fit_options",
-    "fitted_model",
-    "pairs_of",
-    "read_any",
-    "read_columns",
-    "refuse_column_options",
-    "with_per_node",
-    "without_column",
-]
 
 _TRANSFORMS = ("auto", "nonparanormal", "nonparanormal-extrapolated", "none")
 _OPTION_OF = {
@@ -210,8 +196,8 @@ def read_any(args: Namespace) -> tuple[Frame | Reader, Frame, Any]:
     Weights of a table in parts are the name of their column.
     """
     from mixedgm.table import as_frame
-    from mixedgm.table.parted import read_locally
-    from mixedgm.table.sources import WithoutColumns, source_of
+    from mixedgm.table.parted.design import read_locally
+    from mixedgm.table.parted.sources import WithoutColumns, source_of
 
     source, scheduler = source_of(args.table), getattr(args, "scheduler", None)
     if source is None:
@@ -235,8 +221,8 @@ def read_any(args: Namespace) -> tuple[Frame | Reader, Frame, Any]:
 
 def _on_workers(source: Source, drop: tuple[str, ...], scheduler: str) -> Reader:
     """Return a reader whose parts are read by the workers of a Dask cluster."""
-    from mixedgm.table.dask_tables import FilesOnWorkers, connected
-    from mixedgm.table.sources import ParquetFiles
+    from mixedgm.table.parted.dask_tables import FilesOnWorkers, connected
+    from mixedgm.table.parted.sources import ParquetFiles
 
     if not isinstance(source, ParquetFiles):
         raise ParameterError("--scheduler reads Parquet files without values in folder names.")
@@ -275,7 +261,7 @@ def column_options(args: Namespace) -> dict[str, Any]:
         transforms = {name: None if how == "none" else how for name, how in by_name}
     elif transforms == "none":
         transforms = None
-    from mixedgm.table.check import KINDS_OF_FEW_VALUES
+    from mixedgm.table.checks.check import KINDS_OF_FEW_VALUES
 
     kinds = listed(args.types)
     types: Any = kinds[0] if kinds and kinds[0] in KINDS_OF_FEW_VALUES else _types(args) or None
@@ -381,7 +367,7 @@ def with_per_node(args: Namespace, criterion: Any) -> Any:
     """Return the criterion, one lam per column where --per-node says so."""
     if not args.per_node:
         return criterion
-    from mixedgm.path.selection import NAMED
+    from mixedgm.select.selection import NAMED
 
     criterion = NAMED.get(criterion, criterion) if isinstance(criterion, str) else criterion
     if isinstance(criterion, str) or not hasattr(criterion, "per_node"):

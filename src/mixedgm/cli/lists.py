@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from mixedgm.errors import ParameterError
-from mixedgm.printable import quoted
-
-__all__ = ["LIST_RULE", "cut_items", "cut_list", "list_item", "listed"]
+from mixedgm.base.errors import ParameterError
+from mixedgm.base.printable import quoted
 
 LIST_RULE = (
     "Lists are separated by commas, and options with lists may be given several times. Double "

@@ -9,30 +9,16 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mixedgm.atomic import check_writable, write_bytes, write_text
+from mixedgm.base.atomic import check_writable, write_bytes, write_text
+from mixedgm.base.errors import ParameterError
+from mixedgm.base.printable import json_text, printable, quoted
 from mixedgm.cli.console import Console
-from mixedgm.errors import ParameterError
-from mixedgm.printable import json_text, printable, quoted
 
 if TYPE_CHECKING:
-    from mixedgm.fitted import FittedModel
-    from mixedgm.table.assemble import Columns
-    from mixedgm.views.comma_separated import Formulas
+    from mixedgm.fit.fitted import FittedModel
+    from mixedgm.results.export import Formulas
+    from mixedgm.table.read import Columns
 
-__all__ = [
-    "FORMAT_OF",
-    "can_draw",
-    "check_model_output",
-    "check_output",
-    "check_picture",
-    "columns_of",
-    "deliver",
-    "draw",
-    "make_folder",
-    "save_picture",
-    "write_columns",
-    "write_tables",
-]
 
 FORMAT_OF = {".csv": "csv", ".json": "json", ".txt": "table"}
 _PICTURES = (".png", ".svg", ".pdf")
@@ -75,7 +61,7 @@ def deliver(
     form = args.format or FORMAT_OF.get(ending, args.default_format)
     width = console.width if output is None else _FILE_WIDTH
     if form == "table":
-        from mixedgm.views.text import table_text
+        from mixedgm.results.text import table_text
 
         text = table_text(columns, width) if table is None else table(width)
     else:
@@ -91,13 +77,13 @@ def deliver(
 
 def columns_of(frame: Any) -> dict[str, list[Any]]:
     """Return a frame of any library as lists of plain values, None where there is none."""
-    from mixedgm.table.assemble import plain_columns
+    from mixedgm.table.read import plain_columns
 
     return plain_columns(frame)
 
 
 def _csv(columns: Columns, formulas: Formulas) -> str:
-    from mixedgm.views.comma_separated import csv_text
+    from mixedgm.results.export import csv_text
 
     rows = [["" if cell is None else cell for cell in row] for row in _rows(columns)]
     return csv_text([list(columns), *rows], formulas).removesuffix("\n")
@@ -136,7 +122,7 @@ def can_draw(console: Console) -> bool:
     if find_spec("matplotlib") is None:
         console.note('no pictures: matplotlib is missing. To fix: pip install "mixedgm[plot]"')
         return False
-    from mixedgm.views.canvas import draw_without_window
+    from mixedgm.pictures.canvas import draw_without_window
 
     draw_without_window()
     return True
@@ -144,10 +130,9 @@ def can_draw(console: Console) -> bool:
 
 def draw(fitted: FittedModel, kind: str, output: str | Path, **style: Any) -> None:
     """Draw one kind of picture into a file; `style` belongs to networks."""
-    from mixedgm.views.plot import plot_network
-    from mixedgm.views.plot_parameters import plot_parameters
-    from mixedgm.views.plot_path import plot_path
-    from mixedgm.views.plot_selection import plot_selection
+    from mixedgm.pictures.matrices import plot_parameters
+    from mixedgm.pictures.network.plot import plot_network
+    from mixedgm.pictures.path import plot_path, plot_selection
 
     if kind == "network":
         ax = plot_network(fitted, **style).ax
@@ -163,7 +148,7 @@ def draw(fitted: FittedModel, kind: str, output: str | Path, **style: Any) -> No
 
 def save_picture(ax: Any, output: str | Path) -> None:
     """Write the figure of these axes into a file, completely or not at all, and close it."""
-    from mixedgm.views.canvas import picture_of
+    from mixedgm.pictures.canvas import picture_of
 
     write_bytes(output, picture_of(ax, Path(output).suffix[1:].lower(), _DPI))
 

@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from io import BytesIO
 from typing import TYPE_CHECKING, Literal, get_args, overload
 
-from mixedgm.errors import MixedGMError, ParameterError
+from mixedgm.base.errors import MixedGMError, ParameterError
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mixedgm.errors import ParameterError
+from mixedgm.base.errors import ParameterError
+from mixedgm.base.parallel import RandomState
+from mixedgm.base.parameters import is_integer
 from mixedgm.model.conditional_gaussian import ConditionalGaussian
 from mixedgm.model.params import Params
-from mixedgm.parallel import RandomState
-from mixedgm.parameters import is_integer
 
 if TYPE_CHECKING:
     from mixedgm.estimator.model import MixedGraphicalModel

@@ -5,19 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from mixedgm.base.errors import ParameterError
+from mixedgm.base.printable import one_line
 from mixedgm.diagnostics.theorem import Constants, Promise
-from mixedgm.errors import ParameterError
-from mixedgm.printable import one_line
-from mixedgm.table.assemble import Columns, frame
-from mixedgm.views.canvas import known_options
-from mixedgm.views.plot_consistency import plot_consistency
-from mixedgm.views.result import result_html
-from mixedgm.views.text import facts_lines, table_text
+from mixedgm.pictures.canvas import known_options
+from mixedgm.pictures.check import plot_consistency
+from mixedgm.results.result import result_html
+from mixedgm.results.text import facts_lines, table_text
+from mixedgm.table.read import Columns, frame
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["Consistency", "MissingEdge"]
 
 _SHOWN = 10
 _ALLOWED_ERRORS = 2.0

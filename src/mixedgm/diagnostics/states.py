@@ -45,8 +45,6 @@ from mixedgm.rows.contract import (
 from mixedgm.rows.memory import MemoryRows
 from mixedgm.rows.outside import SlopesByMoments, nearest
 
-__all__ = ["DIGITS", "StateRows", "axis_points", "grid_size"]
-
 DIGITS = (25.0, 20.0, 16.0, 12.0)
 """Values of c to choose from, the most accurate first: errors of 1e-11 to 6e-6."""
 

@@ -1,4 +1,4 @@
-"""A fitted estimator and rows -> does the model fit: predictability and checks."""
+"""A fitted estimator and rows -> does the model fit, and what is missing in them."""
 
 from __future__ import annotations
 
@@ -6,16 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
 
+from mixedgm.base.parallel import RandomState
+from mixedgm.base.parameters import ensure, is_integer
 from mixedgm.estimator.base import HasModel
-from mixedgm.parallel import RandomState
-from mixedgm.parameters import ensure, is_integer
+from mixedgm.fit.options import Options
 from mixedgm.table import as_frame
-from mixedgm.table.check import MissingArg
+from mixedgm.table.checks.check import MissingArg
 from mixedgm.table.encode import UnseenArg
 from mixedgm.table.gaps import read_gaps, read_rows
 
 if TYPE_CHECKING:
-    from mixedgm.studies.model_check import ModelCheck
+    from mixedgm.studies.fit_check.result import ModelCheck
+    from mixedgm.studies.missing.report import MissingReport
 
 
 class AdequacyMethods(HasModel):
@@ -62,7 +64,7 @@ class AdequacyMethods(HasModel):
         Haslbeck and Waldorp, "How well do network models predict observations?", Behavior Research
         Methods 50 (2018).
         """
-        from mixedgm.studies.predictability import predictability_frame
+        from mixedgm.studies.fit_check.predictability import predictability_frame
 
         model = self._model
         wanted = folds is None or is_integer(folds, 2)
@@ -155,7 +157,7 @@ class AdequacyMethods(HasModel):
         >>> checked.flags()["meaning"].tolist()
         ['skewed', 'missing edge']
         """
-        from mixedgm.studies.adequacy import check_model
+        from mixedgm.studies.fit_check.adequacy import check_model
 
         model = self._model
         missing: MissingArg = "error" if model.report.completion is None else "model"
@@ -170,3 +172,67 @@ class AdequacyMethods(HasModel):
             n_jobs=n_jobs,
             show=bool(verbose),
         )
+
+
+class MissingMethods(HasModel):
+    """What gaps in a table mean for the model."""
+
+    def missing_report(
+        self,
+        X: Any,
+        sample_weight: ArrayLike | None = None,
+        *,
+        alpha: float = 0.05,
+        n_jobs: int | None = None,
+    ) -> MissingReport:
+        """Say what is missing in a table, what of it matters, and what is assumed about it.
+
+        Parameters
+        ----------
+        X : data frame or 2-D array
+            The training table, or another one with the same columns.
+        sample_weight : array (n,) or str, optional
+            Frequencies of the rows, or the name of their column.
+        alpha : float
+            Limit of adjusted p-values, for columns that go with gaps in others.
+        n_jobs : int, optional
+            Threads; they change no result.
+
+        Returns
+        -------
+        MissingReport
+            Prints all of it in words.  `columns()`: missing cells of every column.  `patterns()`:
+            which columns are missing together.  `edges()`: the share of the information about
+            every pair that is missing.  `hints()`: columns whose values go with gaps in others.
+            `assumption`: what is assumed about why cells are missing.  `plot()`: the patterns.
+
+        Notes
+        -----
+        The information that is missing is that of the pseudolikelihood, given the edges of the
+        model, at rows that the model itself completes (Louis 1982).  Separate regressions have no
+        joint distribution: a joint fit of their graph stands in.
+
+        Examples
+        --------
+        >>> import mixedgm as mg, numpy as np, pandas as pd
+        >>> rng = np.random.default_rng(0)
+        >>> x = rng.normal(size=500)
+        >>> table = pd.DataFrame({"x": x, "y": x + rng.normal(size=500)})
+        >>> table.loc[x + rng.normal(size=500) > 1, "y"] = np.nan
+        >>> model = mg.MixedGraphicalModel(missing="model").fit(table)
+        >>> report = model.missing_report(table)
+        >>> report.columns()[["column", "missing"]].values.tolist()
+        [['y', 124], ['x', 0]]
+        >>> report.hints()[["column", "predictor", "more_often"]].values.tolist()
+        [['y', 'x', 'high values']]
+        >>> report.edges()["missing_information"].round(2).tolist()
+        [0.3]
+        """
+        from mixedgm.studies.missing.report import report_missing
+
+        model = self._model
+        gaps = read_gaps(
+            as_frame(X), model.schema, sample_weight=sample_weight, require_covariates=False
+        )
+        given = self.get_params(deep=False) | {"n_jobs": n_jobs, "verbose": 0}
+        return report_missing(model, Options(**given), gaps, alpha)

@@ -9,10 +9,10 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from mixedgm.fitted import Edge, FittedModel
-from mixedgm.settings import to_plain
-from mixedgm.studies.joint_discrepancy import summary_notes
-from mixedgm.views.summary import summarise
+from mixedgm.fit.fitted import Edge, FittedModel
+from mixedgm.fit.options import to_plain
+from mixedgm.results.summary import summarise
+from mixedgm.studies.fit_check.joint_discrepancy import summary_notes
 
 
 class HasModel(BaseEstimator):
@@ -66,7 +66,7 @@ class HasModel(BaseEstimator):
     def _repr_html_(self) -> str:
         if not hasattr(self, "fitted_"):
             return str(BaseEstimator._repr_html_.__get__(self)())
-        from mixedgm.views.notebook import html
+        from mixedgm.results.result import html
 
         return html(summarise(self.fitted_, summary_notes(self.fitted_)))
 

@@ -7,14 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from mixedgm.errors import ParameterError
+from mixedgm.base.errors import ParameterError
+from mixedgm.base.parallel import RandomState, seeds
 from mixedgm.estimator.model import MixedGraphicalModel
-from mixedgm.parallel import RandomState, seeds
-from mixedgm.studies.given_parameters import ColumnsArg, ParamsArg, given_model
-from mixedgm.studies.random_graph import random_params, schema_of_graph
-from mixedgm.table.assemble import frame_library
-
-__all__ = ["from_params", "random_model"]
+from mixedgm.fit.given_parameters import ColumnsArg, ParamsArg, given_model
+from mixedgm.studies.edges.graphs import random_params, schema_of_graph
+from mixedgm.table.read import frame_library
 
 
 def from_params(

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, Self
 
+from mixedgm.base.parameters import ensure, is_integer
 from mixedgm.estimator.base import HasModel
-from mixedgm.parameters import ensure, is_integer
-from mixedgm.studies.descriptions import describe
-from mixedgm.studies.joint_discrepancy import summary_notes
-from mixedgm.table.assemble import frame
+from mixedgm.results.summary import SummaryText, summarise
+from mixedgm.results.tables import edges_columns, interaction_frame, nodes_columns
+from mixedgm.studies.edges.descriptions import describe
+from mixedgm.studies.fit_check.joint_discrepancy import summary_notes
+from mixedgm.studies.queries.conditioned import model_at
 from mixedgm.table.gaps import read_gaps
-from mixedgm.table.read import as_frame
-from mixedgm.views.summary import SummaryText, summarise
-from mixedgm.views.tables import edges_columns, interaction_frame, nodes_columns
+from mixedgm.table.read import as_frame, frame
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -78,7 +79,7 @@ class GraphMethods(HasModel):
         """
         model, columns = self._model, dict(nodes_columns(self._model))
         if X is not None:
-            from mixedgm.studies.predictability import predictability_columns
+            from mixedgm.studies.fit_check.predictability import predictability_columns
 
             ensure(is_integer(folds, 2), "folds", "an integer of at least 2", folds)
             gaps = read_gaps(as_frame(X), model.schema, sample_weight=sample_weight)
@@ -162,13 +163,13 @@ class GraphMethods(HasModel):
 
     def to_networkx(self) -> Graph[str]:
         """The graph with the columns as nodes; kind, weight (strength) and sign as attributes."""
-        from mixedgm.views.export import to_networkx
+        from mixedgm.results.export import to_networkx
 
         return to_networkx(self._model)
 
     def to_adjacency(self, *, signed: bool = False) -> Any:
         """Symmetric table of edge strengths (negative where signed and the sign is "-")."""
-        from mixedgm.views.export import to_adjacency
+        from mixedgm.results.export import to_adjacency
 
         return to_adjacency(self._model, signed=signed)
 
@@ -186,7 +187,7 @@ class GraphMethods(HasModel):
             "keep" writes such names as they are, so that they can be read back; "mark" puts an
             apostrophe before them.
         """
-        from mixedgm.views.export import write
+        from mixedgm.results.export import write
 
         write(self._model, path, formulas)
 
@@ -244,29 +245,105 @@ class GraphMethods(HasModel):
         >>> model.plot(groups={"inputs": ["x", "z"]}, edge_labels=True, minimum=0.05)
         NetworkDrawing(3 nodes)
         """
-        from mixedgm.views.plot import plot_network
+        from mixedgm.pictures.network.plot import plot_network
 
         model = self._model
         if predictability is not None:
-            from mixedgm.studies.predictability import ring_shares
+            from mixedgm.studies.fit_check.predictability import ring_shares
 
             options["rings"] = ring_shares(model, predictability)
         return plot_network(model, layout=layout, ax=ax, **options)
 
     def plot_path(self, *, ax: Axes | None = None, **options: Any) -> Any:
         """Draw the norms of edges against lam, with the chosen value marked."""
-        from mixedgm.views.plot_path import plot_path
+        from mixedgm.pictures.path import plot_path
 
         return plot_path(self._model, ax=ax, **options)
 
     def plot_selection(self, *, ax: Axes | None = None, **options: Any) -> Any:
         """Draw the scores from which lam was chosen, with the choice marked."""
-        from mixedgm.views.plot_selection import plot_selection
+        from mixedgm.pictures.path import plot_selection
 
         return plot_selection(self._model, ax=ax, **options)
 
     def plot_parameters(self, *, ax: Axes | None = None, **options: Any) -> Any:
         """Draw the symmetric matrix of all parameters."""
-        from mixedgm.views.plot_parameters import plot_parameters
+        from mixedgm.pictures.matrices import plot_parameters
 
         return plot_parameters(self._model, ax=ax, **options)
+
+
+class ModerationMethods(HasModel):
+    """What can be asked about edges that vary."""
+
+    def at(self, f: Mapping[Any, Any]) -> Self:
+        """Return the ordinary model at given values of the moderators.
+
+        Parameters
+        ----------
+        f : mapping of column name to value
+            A value of every moderator, for example ``{"age": 40}``.
+
+        Returns
+        -------
+        MixedGraphicalModel
+            A model of all other columns, whose edges are those at these values; the effects of the
+            moderators on a column itself are in its node terms.  It can be asked, drawn, sampled
+            and saved like any other; other covariates stay covariates.  Nothing was fitted, so
+            `lam_`, `kkt_` and `objective_` are NaN; the estimator's parameters are those of this
+            model.
+
+        Raises
+        ------
+        ParameterError
+            For a name that is not a moderator, a moderator without value, a level that had no rows.
+
+        Warns
+        -----
+        ExtrapolationWarning
+            When a value is outside the range of the rows that the model was fitted to.
+
+        Examples
+        --------
+        >>> import mixedgm as mg, numpy as np, pandas as pd
+        >>> rng = np.random.default_rng(0)
+        >>> age, x = rng.uniform(20, 60, 500), rng.normal(size=500)
+        >>> y = (age - 40) / 20 * x + rng.normal(size=500)
+        >>> table = pd.DataFrame({"age": age, "x": x, "y": y})
+        >>> model = mg.MixedGraphicalModel(moderators=["age"]).fit(table)
+        >>> [model.at({"age": value}).edges_[0].sign for value in (25, 55)]
+        ['-', '+']
+        """
+        return self._with_model(model_at(self._model, f))
+
+    def plot_moderation(
+        self,
+        moderator: str,
+        values: Sequence[Any] | None = None,
+        f: Mapping[Any, Any] | None = None,
+        **options: Any,
+    ) -> Any:
+        """Draw the network at several values of a moderator, side by side.
+
+        Parameters
+        ----------
+        moderator : str
+            The moderator that changes from picture to picture.
+        values : sequence, optional
+            Its values.  By default its mean and one standard deviation below and above, or all
+            levels that have rows.
+        f : mapping of column name to value, optional
+            Values of the other moderators; by default their means or most frequent levels.
+        **options
+            As in `plot`, except for `ax`, `predictability` and `legend`.
+
+        Returns
+        -------
+        list of drawings
+            With `ax` and `positions`; nodes in the same places, widths on the same scale.
+        """
+        from mixedgm.pictures.network.groups import plot_groups
+        from mixedgm.studies.queries.conditioned import models_along
+
+        models, names = models_along(self._model, moderator, values, f)
+        return plot_groups(models, names, **options)

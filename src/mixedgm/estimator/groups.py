@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import ArrayLike
 
 from mixedgm.estimator.model import MixedGraphicalModel
-from mixedgm.options import Options
+from mixedgm.fit.options import Options
 
 if TYPE_CHECKING:
-    from mixedgm.parallel import RandomState
-    from mixedgm.studies.compare_result import GroupComparison
+    from mixedgm.base.parallel import RandomState
+    from mixedgm.studies.groups.result import GroupComparison
 
 
 def compare(
@@ -133,7 +133,7 @@ def compare(
     >>> mg.compare(table, "site", lam=0.1, n_perm=49, random_state=0)
     <GroupComparison: 2 groups, 49 permutations, common penalty>
     """
-    from mixedgm.studies.compare import Request, compare_groups
+    from mixedgm.studies.groups.compare import Request, compare_groups
 
     request = Request(
         groups,

@@ -10,13 +10,11 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from mixedgm.errors import ParameterError
+from mixedgm.base.errors import ParameterError
+from mixedgm.base.parallel import RandomState
 from mixedgm.estimator.model import MixedGraphicalModel
-from mixedgm.parallel import RandomState
 from mixedgm.table import Schema
 from mixedgm.table.encode import UnseenArg
-
-__all__ = ["MixedImputer"]
 
 
 class MixedImputer(TransformerMixin, BaseEstimator):

@@ -8,16 +8,15 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mixedgm.base.parallel import RandomState
 from mixedgm.estimator.base import HasModel
 from mixedgm.model.layout import Floats
-from mixedgm.parallel import RandomState
-from mixedgm.studies.conditioned import conditioned, repaired_model
-from mixedgm.studies.distribution import Distribution
-from mixedgm.studies.evidence import read_evidence
-from mixedgm.studies.joint_discrepancy import JointDiscrepancy, joint_discrepancy
-from mixedgm.studies.means import Means
-from mixedgm.studies.observed import observed_rows
-from mixedgm.studies.queries import (
+from mixedgm.studies.fit_check.joint_discrepancy import JointDiscrepancy, joint_discrepancy
+from mixedgm.studies.queries.conditioned import conditioned, read_evidence, repaired_model
+from mixedgm.studies.queries.distribution import Distribution
+from mixedgm.studies.queries.means import Means, SampleReport
+from mixedgm.studies.queries.observed import observed_rows
+from mixedgm.studies.queries.queries import (
     GivenArg,
     How,
     distribution_of,
@@ -29,12 +28,11 @@ from mixedgm.studies.queries import (
     means_of,
     sample_rows,
 )
-from mixedgm.studies.sample_report import SampleReport
 from mixedgm.table import apply
 
 if TYPE_CHECKING:
     from mixedgm.joint import Estimate
-    from mixedgm.joint.sampling import Method
+    from mixedgm.joint.sampled import Method
 
 ColumnsArg = str | Sequence[str]
 

@@ -9,19 +9,16 @@ from typing import Any, Self
 from numpy.typing import ArrayLike
 from sklearn.utils import Tags
 
-from mixedgm.estimator.adequacy import AdequacyMethods
-from mixedgm.estimator.graph import GraphMethods
+from mixedgm.base.parameters import with_options
+from mixedgm.estimator.adequacy import AdequacyMethods, MissingMethods
+from mixedgm.estimator.graph import GraphMethods, ModerationMethods
 from mixedgm.estimator.joint import JointMethods
-from mixedgm.estimator.missing import MissingMethods
-from mixedgm.estimator.moderated import ModerationMethods
 from mixedgm.estimator.new_data import NewDataMethods
 from mixedgm.estimator.report import ReportMethods
-from mixedgm.fitting import fit_table
-from mixedgm.options import Options
-from mixedgm.parameters import with_options
-from mixedgm.settings import from_plain
+from mixedgm.fit.fitting import fit_table
+from mixedgm.fit.options import Options, from_plain
 from mixedgm.table import as_frame
-from mixedgm.table.parted import parts_of
+from mixedgm.table.parted.design import parts_of
 
 
 class MixedGraphicalModel(

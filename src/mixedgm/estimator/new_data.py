@@ -2,37 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.metaestimators import available_if
 
-from mixedgm.errors import ParameterError
+from mixedgm.base.errors import Finding, ParameterError, TableError
+from mixedgm.base.parallel import RandomState
+from mixedgm.base.parameters import is_integer
+from mixedgm.base.printable import few, number_of, quoted, rows
 from mixedgm.estimator.base import HasModel
-from mixedgm.estimator.in_parts import (
-    concatenated,
-    dask_answers,
-    dask_scores,
-    mean_scores,
-    score_sums,
-    weighted_frames,
-)
+from mixedgm.fit.fitted import FittedModel
+from mixedgm.fit.options import Options
 from mixedgm.model.kinds import Point
-from mixedgm.options import Options
-from mixedgm.parallel import RandomState
-from mixedgm.parameters import is_integer
-from mixedgm.printable import few, quoted
+from mixedgm.results.tables import probability_frame
 from mixedgm.table import Column, Schema, as_frame, decode
 from mixedgm.table.encode import UnseenArg
-from mixedgm.table.fill import filled
-from mixedgm.table.gaps import Gaps, read_gaps
-from mixedgm.table.sources import is_dask, source_of
-from mixedgm.views.tables import probability_frame
+from mixedgm.table.files import reading
+from mixedgm.table.gaps import Gaps, filled, read_gaps
+from mixedgm.table.missing import weight_array
+from mixedgm.table.parted.sources import Source, is_dask, source_of
+from mixedgm.table.read import Frame, with_weights
 
 if TYPE_CHECKING:
-    from mixedgm.joint.sampling import Method
+    from mixedgm.joint.sampled import Method
 
 
 def _has_discrete_target(model: HasModel) -> bool:
@@ -87,7 +82,7 @@ class NewDataMethods(HasModel):
         >>> round(truth.score([[0.0, "f"], [None, "m"]]), 3)  # two levels, and one number
         -1.153
         """
-        from mixedgm.studies.incomplete import row_score
+        from mixedgm.studies.missing.cells import row_score
 
         in_parts = self._mean_scores(X, sample_weight, unseen)
         if in_parts is not None:
@@ -110,7 +105,7 @@ class NewDataMethods(HasModel):
             For every column that is predicted, the mean over the rows that have a value of it,
             given what else the row has; NaN where no row has one.
         """
-        from mixedgm.studies.incomplete import node_losses
+        from mixedgm.studies.missing.cells import node_losses
 
         in_parts = self._mean_scores(X, sample_weight, unseen)
         if in_parts is not None:
@@ -189,7 +184,7 @@ class NewDataMethods(HasModel):
         ['some']
         [1.25]
         """
-        from mixedgm.studies.incomplete import predicted
+        from mixedgm.studies.missing.cells import predicted
 
         model = self._model
         if is_dask(X):
@@ -243,7 +238,7 @@ class NewDataMethods(HasModel):
             0, 1, 2, ... up to the largest that the schema allows; of a hurdle column "zero" and
             "not zero".
         """
-        from mixedgm.studies.incomplete import level_probabilities
+        from mixedgm.studies.missing.cells import level_probabilities
 
         model = self._model
         if columns is None:
@@ -347,9 +342,8 @@ class NewDataMethods(HasModel):
         >>> truth.impute([[None, "m"], [-2.0, None]]).tolist()
         [[1.0, 'm'], [-2.0, 'f']]
         """
-        from mixedgm.studies.impute import draws, expected
-        from mixedgm.studies.queries import How
-        from mixedgm.studies.resampled_imputation import resampled_draws
+        from mixedgm.studies.missing.impute import draws, expected, resampled_draws
+        from mixedgm.studies.queries.queries import How
 
         model, frame = self._model, as_frame(X)
         if parameters not in ("fixed", "resampled"):
@@ -446,3 +440,141 @@ def _wanted(schema: Schema, columns: str | Sequence[str] | None) -> list[str]:
                 f"The model predicts {few(schema.targets, 20)}."
             )
     return names
+
+
+Floats = NDArray[np.float64]
+
+
+def score_sums(fitted: FittedModel, gaps: Gaps) -> Mapping[str, tuple[float, float]]:
+    """Return sums of losses and of weights by column, and of scores (under an empty name).
+
+    The sums of a column are over the rows that have a value of it.
+    """
+    from mixedgm.studies.missing.cells import node_losses, row_score
+
+    weights = np.ones(gaps.n_rows) if gaps.weights is None else gaps.weights
+    total, known = float(weights.sum()), weights @ ~gaps.missing
+    out = {"": (total * row_score(fitted, gaps), total)}
+    for name, loss in node_losses(fitted, gaps).items():
+        here = float(known[fitted.schema.node_index(name)])
+        out[name] = (here * loss if here > 0.0 else 0.0, here)
+    return out
+
+
+def mean_scores(every: Iterable[Mapping[str, tuple[float, float]]]) -> dict[str, float]:
+    """Return means over all parts from their sums."""
+    sums: dict[str, list[float]] = {}
+    for part in every:
+        for name, (value, weight) in part.items():
+            total = sums.setdefault(name, [0.0, 0.0])
+            total[0] += value
+            total[1] += weight
+    return {name: value / weight if weight else np.nan for name, (value, weight) in sums.items()}
+
+
+def dask_scores(
+    model: Any, X: Any, sample_weight: ArrayLike | str | None, unseen: UnseenArg
+) -> dict[str, float]:
+    """Return means over a Dask frame by column, and of the score under an empty name.
+
+    The partitions are scored where they are; sums come back.
+    """
+    import dask
+    from dask.delayed import delayed
+
+    if sample_weight is not None and not isinstance(sample_weight, str):
+        raise ParameterError(
+            "rows of a Dask frame have weights by a column: give sample_weight its name."
+        )
+    score = delayed(_scored_partition, pure=False)
+    tasks = [score(part, model, sample_weight, unseen) for part in X.to_delayed()]
+    compute: Any = dask.base.compute
+    with reading("the Dask frame"):
+        every = [sums for sums in compute(*tasks) if sums is not None]
+    if not every:
+        raise TableError([Finding(None, "the table cannot be scored: no row counts", "")])
+    return mean_scores(every)
+
+
+def _scored_partition(
+    part: Any, model: Any, sample_weight: str | None, unseen: UnseenArg
+) -> Mapping[str, tuple[float, float]] | None:
+    frame, weights = with_weights(as_frame(part), sample_weight)
+    if not frame.n_rows or (weights is not None and not np.any(weights)):
+        return None
+    fitted: FittedModel = model.fitted_
+    return score_sums(fitted, model._rows(frame, sample_weight=weights, unseen=unseen))
+
+
+def dask_answers(model: Any, X: Any, method: str, *given: Any, **options: Any) -> Any:
+    """Return a Dask frame with what a method of the model answers for every partition.
+
+    Its columns and types are those of the answer for one row.
+    """
+    row = pd_row(model.schema_)
+    meta = getattr(model, method)(row, *given, **options).iloc[:0]
+    return X.map_partitions(_answered, model, method, given, options, meta, meta=meta)
+
+
+def _answered(
+    part: Any, model: Any, method: str, given: tuple[Any, ...], options: dict[str, Any], meta: Any
+) -> Any:
+    if not len(part):
+        return meta
+    return getattr(model, method)(part, *given, **options)
+
+
+def pd_row(schema: Schema) -> Any:
+    """Return a pandas frame with one row that fits a schema."""
+    import pandas as pd
+
+    return pd.DataFrame({c.name: [c.levels[0] if c.has_levels else 0.0] for c in schema.columns})
+
+
+def weighted_frames(
+    source: Source, sample_weight: ArrayLike | str | None
+) -> Iterator[tuple[Any, Frame, NDArray[Any] | None]]:
+    """Yield the parts of a table as they are and as frames, with the weights of their rows."""
+    given, at, used = None, 0, False
+    if sample_weight is not None and not isinstance(sample_weight, str):
+        given, bad = weight_array(sample_weight)
+        if bad is not None:
+            raise TableError([bad])
+    for _, native in source.frames():
+        frame = as_frame(native)
+        weights: Any = None if given is None else given[at : at + frame.n_rows]
+        if given is None:
+            frame, weights = with_weights(frame, sample_weight)
+        at += frame.n_rows
+        counts = weights is None or bool(np.asarray(weights).any())
+        used |= counts
+        short = weights is not None and len(weights) < frame.n_rows  # an error, in the end
+        if frame.n_rows and counts and not short:
+            yield native, frame, weights
+    if given is not None and len(given) != at:
+        entries = number_of(len(given), "entry", "entries")
+        what = f"sample_weight has {entries}, but the table has {rows(at)}"
+        raise TableError([Finding(None, what, "")])
+    if not at or not used:
+        why = "every sample_weight is zero, so no row counts" if at else "it has no rows"
+        raise TableError([Finding(None, f"the table cannot be scored: {why}", "")])
+
+
+def concatenated(parts: list[Any], library: str) -> Any:
+    """Return frames or columns of a library one below the other."""
+    if library == "pandas":
+        import pandas as pd
+
+        plain = all(isinstance(part.index, pd.RangeIndex) for part in parts)
+        return pd.concat(parts, ignore_index=plain)
+    if library == "polars":
+        import polars as pl
+
+        return pl.concat(parts)
+    if library == "pyarrow":
+        import pyarrow as pa
+
+        if isinstance(parts[0], pa.Table):
+            return pa.concat_tables(parts, promote_options="default")
+        return pa.chunked_array([chunk for part in parts for chunk in part.chunks])
+    return np.concatenate(parts)

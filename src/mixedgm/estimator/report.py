@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
 
+from mixedgm.base.parallel import RandomState
 from mixedgm.estimator.base import HasModel
-from mixedgm.parallel import RandomState
 
 if TYPE_CHECKING:
-    from mixedgm.html_report.live_graph import LiveGraph
-    from mixedgm.studies.bootstrap_result import Bootstrap
-    from mixedgm.studies.compare_result import GroupComparison
-    from mixedgm.studies.edge_tests_result import EdgeTests
-    from mixedgm.studies.model_check import ModelCheck
+    from mixedgm.report.document import LiveGraph
+    from mixedgm.studies.edges.tests import EdgeTests
+    from mixedgm.studies.fit_check.result import ModelCheck
+    from mixedgm.studies.groups.result import GroupComparison
+    from mixedgm.studies.resampling.result import Bootstrap
 
 
 class ReportMethods(HasModel):
@@ -91,9 +91,9 @@ class ReportMethods(HasModel):
         ...     file.read_text(encoding="utf-8").count("<script")
         2
         """
-        from mixedgm.atomic import check_writable, write_text
-        from mixedgm.html_report.document import document
-        from mixedgm.html_report.material import Studies, gather
+        from mixedgm.base.atomic import check_writable, write_text
+        from mixedgm.report.document import document
+        from mixedgm.report.material import Studies, gather
 
         check_writable(path)
         self._check_groups(groups)
@@ -133,9 +133,9 @@ class ReportMethods(HasModel):
         >>> mg.from_params(columns, {"precision": [[2, 1], [1, 2]]}).view()
         LiveGraph(2 columns, 1 edge)
         """
-        from mixedgm.html_report.live_graph import LiveGraph
-        from mixedgm.html_report.material import Studies, gather
-        from mixedgm.parameters import ensure, is_integer
+        from mixedgm.base.parameters import ensure, is_integer
+        from mixedgm.report.document import LiveGraph
+        from mixedgm.report.material import Studies, gather
 
         ensure(is_integer(height, 100), "height", "an integer of at least 100", height)
         self._check_groups(groups)
@@ -145,7 +145,7 @@ class ReportMethods(HasModel):
 
     def _check_groups(self, groups: Mapping[Any, Any] | None) -> None:
         """Raise ParameterError where groups name other columns, or are too many."""
-        from mixedgm.views.appearance import Appearance
+        from mixedgm.pictures.network.appearance import Appearance
 
         Appearance(groups=groups).group_colours(self._model.schema)
 

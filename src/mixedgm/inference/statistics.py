@@ -15,11 +15,11 @@ from functools import cache, partial
 import numpy as np
 from scipy.special import chdtrc, chdtri, gammaln, log_ndtr, ndtri_exp
 
+from mixedgm.base.threads import run_some
 from mixedgm.inference.pairs import PairEstimates
 from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.model.moderation import level_basis
 from mixedgm.model.nodes import Nodes
-from mixedgm.threads import run_some
 
 _TINY = 1e-300
 _NODES = 250

@@ -5,10 +5,16 @@ and frames are the business of the rooms below.
 """
 
 from mixedgm.joint.conditioning import KnownColumns, among
+from mixedgm.joint.exact import Expectations, expectations, log_density, log_partition
 from mixedgm.joint.field import integrate_out
-from mixedgm.joint.information import Columns, Estimate, entropy, mutual_information
-from mixedgm.joint.marginals import Marginal, marginal
-from mixedgm.joint.moments import Expectations, expectations, log_density, log_partition
+from mixedgm.joint.marginals import (
+    Columns,
+    Estimate,
+    Marginal,
+    entropy,
+    marginal,
+    mutual_information,
+)
 from mixedgm.joint.plan import LIMIT
 from mixedgm.joint.posteriors import (
     Posterior,
@@ -17,9 +23,8 @@ from mixedgm.joint.posteriors import (
     posterior,
     posterior_draw,
 )
-from mixedgm.joint.repair import Repair, repaired
-from mixedgm.joint.sampled import SamplingEffort, sampled_expectations, sampled_margins
-from mixedgm.joint.sampling import Draw, draw
+from mixedgm.joint.sampled import Draw, SamplingEffort, draw, sampled_expectations, sampled_margins
+from mixedgm.joint.validity import Repair, repaired
 
 __all__ = [
     "LIMIT",

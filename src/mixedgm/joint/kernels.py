@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mixedgm.compiled import inner, kernel
+from mixedgm.base.compiled import inner, kernel
 
 
 @kernel

@@ -17,20 +17,19 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from mixedgm.errors import DistributionError
+from mixedgm.base.errors import DistributionError
+from mixedgm.base.progress import track
 from mixedgm.joint.conditioning import KnownColumns
-from mixedgm.joint.diagnostics import diagnose
-from mixedgm.joint.effort import FEWER_ROWS, FEWER_SWEEPS, begin_chains
 from mixedgm.joint.exact import renumbered
-from mixedgm.joint.gibbs import Chains
+from mixedgm.joint.gibbs import Chains, diagnose
 from mixedgm.joint.kernels import spiked_sweep
+from mixedgm.joint.plan import FEWER_ROWS, FEWER_SWEEPS, begin_chains
 from mixedgm.joint.validity import TriangularFactor, factor
 from mixedgm.model.conditional_gaussian import MOST_VALUES
 from mixedgm.model.density import LOG_TWO_PI
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.model.nodes import Nodes
 from mixedgm.model.params import Params
-from mixedgm.progress import track
 
 # Chains of every row, their sweeps before and while they are averaged, and rows worked on at once.
 _CHAINS = 16

@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from mixedgm.errors import TooLargeError
+from mixedgm.base.errors import TooLargeError
 from mixedgm.model.nodes import Nodes
 
 MOST_VALUES = 2048

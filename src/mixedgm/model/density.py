@@ -1,12 +1,28 @@
-"""Params and a block of encoded rows -> the conditional of every column given all others."""
+"""Params and encoded rows -> the conditional of every column, and of every two columns.
+
+The distribution of two columns given all others, and the information each has about the other.
+
+Given the rest of a row, two columns u and v have the density
+
+    p(u, v | rest) proportional to exp(own_u + own_v + T_u m_u + T_v m_v + T_u' theta T_v)
+
+with their statistics T, and m_u, m_v what the rest predicts of them without the other end.  Every
+kind of column has finitely many states, in at most one of which a real number follows that is
+normal given all others: a category, an ordinal column or a count has states alone, a number has one
+state with a real number, a hurdle column has a state for zero and one with a real number.  So one
+formula holds for all pairs of kinds: with states i, j and the real numbers x, y of their last ones,
+
+    I(u; v) = I(i; j) + p(i) I(x; j | i) + p(j) I(i; y | j) + p(i, j) I(x; y | i, j).
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mixedgm.model.kinds import HurdleKind, Scored
 from mixedgm.model.layout import Floats
 from mixedgm.model.moderation import Moderation
 from mixedgm.model.params import Params
@@ -173,3 +189,273 @@ def losses(
             loss += np.where(codes[:, j] > 0, gauss[:, p + j], 0.0)
         discrete.append(loss)
     return np.column_stack([gauss[:, :p], *discrete])
+
+
+MOST_STATES = 256
+"""Counts with more values than this are computed from some of them."""
+_STEP = 0.4
+"""Step of the trapezoidal rule over standard normal numbers."""
+_FAR = 7.0
+"""Standard deviations beyond which nothing is left of a normal distribution."""
+_SAME = 1e-9
+"""Standard deviations by which normal distributions of two rows may differ and count as equal."""
+_SMALLEST = 1e-200
+
+
+@dataclass(frozen=True, eq=False)
+class End:
+    """One column of a pair: its states, and the real number that the last of them may have."""
+
+    logits: Floats
+    """(states,) own terms of the states."""
+    statistics: Floats
+    """(states, width) design columns in every state, its real number left out."""
+    is_real: bool = False
+    """Whether a real number follows in the last state; others see it in their last column."""
+    slope: float = 0.0
+    """Own linear term of the real number."""
+    precision: float = 1.0
+    """Precision of the real number given all other columns."""
+
+    @classmethod
+    def of(cls, params: Params, node: int) -> End:
+        """A node of a model; states that cannot occur are left out."""
+        nodes = params.nodes
+        if nodes.is_gaussian(node):
+            own = float(params.terms_of(node)[0]), float(params.diagonal[node])
+            return cls(np.zeros(1), np.zeros((1, 1)), True, *own)
+        kind, place = nodes.kinds[node], nodes.place(node)
+        if isinstance(kind, HurdleKind):
+            odds, slope, precision = params.terms_of(node).tolist()
+            seen = np.array([[0.0, 0.0], [1.0, 0.0]])
+            return cls(np.array([0.0, odds]), seen, True, slope, precision)
+        logits, n = params.logits[nodes.levels_of(place)], nodes.n_levels[place]
+        if isinstance(kind, Scored):
+            every = cls(logits, kind.scores(n)[:, None])
+            return every if kind.is_free else every._thinned()
+        possible = np.isfinite(logits)
+        return cls(logits[possible], np.eye(n)[possible])
+
+    def _thinned(self) -> End:
+        """Return this with at most `MOST_STATES` states: later ones stand for their neighbours."""
+        n = len(self.logits)
+        if n <= MOST_STATES:
+            return self
+        kept = np.unique(np.geomspace(1, n, MOST_STATES).astype(np.int64)) - 1
+        ends = np.concatenate([[0], (kept[1:] + kept[:-1] + 1) // 2, [n]])
+        logits = self.logits[kept] + np.log(np.diff(ends))
+        return replace(self, logits=logits, statistics=self.statistics[kept])
+
+    def _states(self, predictors: Floats) -> tuple[Floats, Floats]:
+        """(n, states) logits with the real number integrated out, and (n,) its mean."""
+        logits = self.logits + predictors @ self.statistics.T
+        mean = np.zeros(len(predictors))
+        if self.is_real:
+            linear = self.slope + predictors[:, -1]
+            mean = linear / self.precision
+            logits[:, -1] += _integral(linear, self.precision)
+        return logits, mean
+
+    def log_normaliser(self, predictors: Floats) -> Floats:
+        """(n,) logarithm of the sum over all values, given what others predict (n, width)."""
+        return _log_sum(self._states(predictors)[0])
+
+    def moments(self, predictors: Floats) -> tuple[Floats, Floats]:
+        """(n, width) mean and (n, width, width) covariance of what other columns see of it."""
+        logits, middle = self._states(predictors)
+        share = np.exp(logits - _log_sum(logits)[:, None])
+        seen = np.repeat(self.statistics[None], len(share), axis=0)
+        if self.is_real:
+            seen[:, -1, -1] = middle
+        mean = np.einsum("ns,nsw->nw", share, seen)
+        seen -= mean[:, None, :]
+        covariance = np.einsum("nsw,nsx->nwx", share[:, :, None] * seen, seen)
+        if self.is_real:
+            covariance[:, -1, -1] += share[:, -1] / self.precision
+        return mean, np.asarray(covariance)
+
+
+def information(u: End, v: End, of_u: Floats, of_v: Floats, theta: Floats) -> Floats:
+    """(n,) mutual information of two columns given the rest of every row, in nats.
+
+    Parameters
+    ----------
+    u, v : End
+        The two columns.
+    of_u, of_v : ndarray (n, width)
+        Linear predictors of each by the rest of every row, without the other.
+    theta : ndarray (width of u, width of v) or (n, width of u, width of v)
+        Parameters of their edge: the same in all rows, or those of every row.
+
+    Returns
+    -------
+    ndarray (n,)
+        Infinite where two numbers determine each other, or their parameters are no distribution.
+
+    Examples
+    --------
+    Of two numbers it is -log(1 - r^2) / 2, with their partial correlation r.
+
+    >>> number = End(np.zeros(1), np.zeros((1, 1)), is_real=True)
+    >>> nothing = np.zeros((1, 1))
+    >>> nats = information(number, number, nothing, nothing, np.array([[0.6]]))
+    >>> np.sqrt(1.0 - np.exp(-2.0 * nats)).round(12)
+    array([0.6])
+    """
+    theta = theta if theta.ndim == 3 else theta[None]
+    if v.is_real and not u.is_real:
+        return information(v, u, of_v, of_u, theta.transpose(0, 2, 1))
+    if not u.is_real and len(theta) == 1:
+        product = _of_states(u, v, of_u, of_v, theta[0])
+        if product is not None:
+            return product
+    logits = (u.logits + of_u @ u.statistics.T)[:, :, None]
+    logits = logits + (v.logits + of_v @ v.statistics.T)[:, None, :]
+    logits += u.statistics @ theta @ v.statistics.T
+    if not u.is_real:
+        return _of_table(_normalised(logits))
+    linear = u.slope + of_u[:, -1:] + theta[:, -1, :] @ v.statistics.T
+    x = _Normals(linear / u.precision, np.full(linear.shape, 1.0 / u.precision))
+    logits[:, -1, :] += _integral(linear, u.precision)
+    if not v.is_real:
+        logits = _normalised(logits)
+        there = np.exp(logits[:, -1, :])
+        return np.asarray(_of_table(logits) + there.sum(axis=1) * x.information(there))
+    other = v.slope + of_v[:, -1:] + (u.statistics @ theta[:, :, -1:])[:, :, 0]
+    y = _Normals(other / v.precision, np.full(other.shape, 1.0 / v.precision))
+    logits[:, :, -1] += _integral(other, v.precision)
+    square = theta[:, -1, -1] ** 2 / (u.precision * v.precision)
+    if (square >= 1.0).any():
+        return np.full(len(logits), np.inf)
+    # In the last states x and y are normal together: each mean and variance is that without the
+    # other, integrated out.
+    a, b, left = linear[:, -1].copy(), other[:, -1].copy(), 1.0 - square
+    x.mean[:, -1] = (a / u.precision + theta[:, -1, -1] * b / (u.precision * v.precision)) / left
+    y.mean[:, -1] = (b / v.precision + theta[:, -1, -1] * a / (u.precision * v.precision)) / left
+    x.variance[:, -1] /= left
+    y.variance[:, -1] /= left
+    more = a * (x.mean[:, -1] - a / u.precision) + b * (y.mean[:, -1] - b / v.precision)
+    logits[:, -1, -1] += 0.5 * (more - np.log(left))
+    logits = _normalised(logits)
+    share = np.exp(logits)
+    of_x, of_y, of_both = share[:, -1, :], share[:, :, -1], share[:, -1, -1]
+    return np.asarray(
+        _of_table(logits)
+        + of_x.sum(axis=1) * x.information(of_x)
+        + of_y.sum(axis=1) * y.information(of_y)
+        + of_both * of_numbers(square)
+    )
+
+
+def of_numbers(square: Floats) -> Floats:
+    """Information of two numbers, in nats, from the squares of their partial correlations."""
+    with np.errstate(divide="ignore"):
+        return np.asarray(-0.5 * np.log1p(-np.minimum(square, 1.0)))
+
+
+@dataclass(frozen=True, eq=False)
+class _Normals:
+    """Normal distributions of a number in every state of another column, in every row."""
+
+    mean: Floats
+    """(n, states)."""
+    variance: Floats
+    """(n, states)."""
+
+    def information(self, share: Floats) -> Floats:
+        """(n,) information of number and state about each other, from unnormalised shares."""
+        n_states = share.shape[1]
+        if n_states == 1:
+            return np.zeros(len(share))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            share = np.nan_to_num(share / share.sum(axis=1, keepdims=True), nan=1.0 / n_states)
+        away = (self.mean - self.mean[:, :1]) / np.sqrt(self.variance[:1, :1])
+        is_same = np.ptp(away, axis=0).max() <= _SAME and np.ptp(self.variance) == 0.0
+        return _evenly_spread(share, away[0]) if is_same else self._row_by_row(share)
+
+    def _row_by_row(self, share: Floats) -> Floats:
+        """Compute the information by quadrature about every mean."""
+        z = np.arange(-_FAR, _FAR + 0.5 * _STEP, _STEP)
+        weight = np.exp(-0.5 * z**2)
+        weight /= weight.sum()
+        scale, log_scale = np.sqrt(self.variance), 0.5 * np.log(self.variance)
+        out = np.zeros(len(share))
+        with np.errstate(divide="ignore"):
+            log_share = np.log(share)
+        for k in range(share.shape[1]):
+            x = self.mean[:, k, None] + scale[:, k, None] * z
+            away = (x[:, None, :] - self.mean[:, :, None]) / scale[:, :, None]
+            parts = (log_share - log_scale)[:, :, None] - 0.5 * away**2
+            ratio = -0.5 * z**2 - log_scale[:, k, None] - _log_sum(parts, axis=1)
+            out += share[:, k] * (ratio @ weight)
+        return out
+
+
+def _evenly_spread(share: Floats, mean: Floats) -> Floats:
+    """(n,) information of normal numbers of variance 1 about states, with the same means in rows.
+
+    Normal distributions so far apart that they do not overlap are moved together.
+    """
+    order = np.argsort(mean)
+    gaps = np.minimum(np.diff(mean[order]), 2.0 * _FAR)
+    place = np.empty(len(mean))
+    place[order] = np.concatenate([[0.0], np.cumsum(gaps)])
+    x = np.arange(-_FAR, place.max() + _FAR + _STEP, _STEP)
+    density = np.exp(-0.5 * (x - place[:, None]) ** 2)
+    density /= density.sum(axis=1, keepdims=True)
+    mixed = share @ density
+    own = (density * np.log(np.maximum(density, _SMALLEST))).sum(axis=1)
+    return np.asarray(
+        np.maximum(share @ own - (mixed * np.log(np.maximum(mixed, _SMALLEST))).sum(axis=1), 0.0)
+    )
+
+
+def _of_states(u: End, v: End, of_u: Floats, of_v: Floats, theta: Floats) -> Floats | None:
+    """Information of two columns of states, by products of matrices; None where these underflow."""
+    terms = u.statistics @ theta @ v.statistics.T
+    terms = terms - terms.max()
+    factor = np.exp(terms)
+    finite = np.where(factor > 0.0, terms, 0.0)  # levels without rows have no probability
+    logits = [u.logits + of_u @ u.statistics.T, v.logits + of_v @ v.statistics.T]
+    logits = [each - each.max(axis=1, keepdims=True) for each in logits]
+    first, second = (np.exp(each) for each in logits)
+    to_first = second @ factor.T
+    total = np.einsum("ni,ni->n", first, to_first)
+    if not total.min(initial=1.0) > _SMALLEST:
+        return None
+    share = first * to_first / total[:, None]
+    other = second * (first @ factor) / total[:, None]
+    mixed = np.einsum("ni,ni->n", first, second @ (factor * finite).T) / total
+    out = mixed - np.log(total)
+    for each, own in ((share, logits[0]), (other, logits[1])):
+        own = np.where(each > 0.0, own, 0.0)
+        out += (each * (own - np.log(np.maximum(each, _SMALLEST)))).sum(axis=1)
+    return np.asarray(np.maximum(out, 0.0))
+
+
+def _of_table(logits: Floats) -> Floats:
+    """(n,) information of tables (n, rows, columns) of log probabilities."""
+    rows, columns = _log_sum(logits, axis=2), _log_sum(logits, axis=1)
+    share = np.exp(logits)
+    with np.errstate(invalid="ignore"):
+        ratio = logits - rows[:, :, None] - columns[:, None, :]
+    return np.asarray(np.maximum((share * np.where(share > 0.0, ratio, 0.0)).sum(axis=(1, 2)), 0.0))
+
+
+def _normalised(logits: Floats) -> Floats:
+    """Tables (n, rows, columns) of logits as log probabilities."""
+    flat = logits.reshape(len(logits), -1)
+    return np.asarray(logits - _log_sum(flat)[:, None, None])
+
+
+def _log_sum(logits: Floats, axis: int = 1) -> Floats:
+    """Logarithms of sums of exponentials along an axis."""
+    top = logits.max(axis=axis, keepdims=True)
+    top = np.where(np.isfinite(top), top, 0.0)  # levels without rows have no probability
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(np.exp(logits - top).sum(axis=axis)) + np.squeeze(top, axis))
+
+
+def _integral(linear: Floats, precision: float) -> Floats:
+    """Logarithm of the integral of exp(linear x - precision x^2 / 2) over x."""
+    return np.asarray(0.5 * (linear**2 / precision + np.log(2.0 * np.pi / precision)))

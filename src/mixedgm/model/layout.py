@@ -28,9 +28,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from mixedgm.compiled import kernel
+from mixedgm.base.compiled import kernel
+from mixedgm.base.threads import over_range
 from mixedgm.model.nodes import Nodes
-from mixedgm.threads import over_range
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

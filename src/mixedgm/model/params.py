@@ -8,15 +8,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from mixedgm.errors import DistributionError
+from mixedgm.base.errors import DistributionError
 from mixedgm.model.conditional_gaussian import MOST_VALUES, ConditionalGaussian
 from mixedgm.model.layout import Floats, Ints, Layout
-from mixedgm.model.moderation import (
-    Moderation,
-    Moderators,
-    deviations_over_observed,
-    over_levels,
-)
+from mixedgm.model.moderation import Moderation, Moderators, deviations_over_observed, over_levels
 from mixedgm.model.nodes import Nodes
 
 

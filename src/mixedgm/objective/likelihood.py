@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from mixedgm.errors import DistributionError, TooLargeError
+from mixedgm.base.errors import DistributionError, TooLargeError
+from mixedgm.joint.covariance import Covariance, CovarianceCost, distinct
 from mixedgm.model.density import LOG_TWO_PI
 from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.model.params import from_theta
 from mixedgm.objective.contract import Evaluation
-from mixedgm.objective.covariance import Covariance, CovarianceCost, distinct
 from mixedgm.rows.contract import Moments
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ class Likelihood(WholeLikelihood):
 
     def _expected(self, model: Exact) -> tuple[Floats, Floats]:
         """Means and second moments of the columns that make the statistics."""
-        from mixedgm.joint.moments import moments_from
+        from mixedgm.joint.exact import moments_from
 
         expected = moments_from(model.given_y, model.tree.pairs[0])
         nodes = self.layout.nodes

@@ -16,8 +16,6 @@ import numpy as np
 from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.objective.contract import Curvature, Evaluation, Slopes, Smooth, WholeCurvature
 
-__all__ = ["Ridged", "RidgedWhole"]
-
 
 @dataclass(frozen=True, eq=False)
 class Ridged:

@@ -9,14 +9,14 @@ from typing import Protocol, Self
 import numpy as np
 from scipy.special import logsumexp
 
-from mixedgm.errors import DistributionError
+from mixedgm.base.errors import DistributionError
+from mixedgm.joint.covariance import Covariance, distinct
 from mixedgm.joint.field import Gaussian, gaussian
-from mixedgm.joint.gradient_chains import BATCHES, KEPT, GradientChains
+from mixedgm.joint.gibbs import BATCHES, KEPT, GradientChains
 from mixedgm.model.conditional_gaussian import ConditionalGaussian
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.model.params import from_theta
 from mixedgm.objective.contract import Evaluation, WholeCurvature
-from mixedgm.objective.covariance import Covariance, distinct
 from mixedgm.objective.likelihood import Likelihood, WholeLikelihood
 from mixedgm.objective.ridge import Ridged, RidgedWhole
 

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from mixedgm.base.parts.contract import Sums
 from mixedgm.model.layout import Floats
 from mixedgm.model.nodes import Nodes
 from mixedgm.model.params import Params, Units
-from mixedgm.parts.contract import Sums
 from mixedgm.rows.memory import MemoryRows
 from mixedgm.rows.parts import Opener, PartedRows, Standardising
 from mixedgm.rows.predict import mean_losses
 from mixedgm.table.encode import Design
-from mixedgm.table.parted import PartedDesign
+from mixedgm.table.parted.design import PartedDesign
 
 if TYPE_CHECKING:
     from mixedgm.path.task import Reference

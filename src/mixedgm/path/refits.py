@@ -16,19 +16,19 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
+from mixedgm.base.printable import quoted
+from mixedgm.base.progress import track
+from mixedgm.base.threads import single_threaded_blas
 from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.objective.contract import Smooth
 from mixedgm.objective.ridge import Ridged
 from mixedgm.path.path import Path
 from mixedgm.path.task import Task
 from mixedgm.penalty.group_lasso import GroupLasso
-from mixedgm.printable import quoted
-from mixedgm.progress import track
 from mixedgm.solve.contrasts import Contrasts
 from mixedgm.solve.monte_carlo import MonteCarlo
 from mixedgm.solve.problem import Problem
 from mixedgm.solve.working_set import Solution, Start
-from mixedgm.threads import single_threaded_blas
 
 REFIT_TOL = 1e-4
 REFIT_STEPS = 100

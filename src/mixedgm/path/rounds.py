@@ -15,22 +15,22 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from mixedgm.base.progress import track
+from mixedgm.base.threads import single_threaded_blas
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.model.params import Coordinates, Params
 from mixedgm.path.recipe import Lam, Recipe
 from mixedgm.path.refits import refit_problem, unshrunken
 from mixedgm.path.task import Reference, Task, prepare
-from mixedgm.progress import track
 from mixedgm.rows.predict import cell_losses
 from mixedgm.solve.problem import Optimality, Problem
 from mixedgm.solve.working_set import Start, solve
 from mixedgm.table.encode import Design
 from mixedgm.table.gaps import Gaps
 from mixedgm.table.schema import Schema
-from mixedgm.threads import single_threaded_blas
 
 if TYPE_CHECKING:
-    from mixedgm.completion.completer import Completer
+    from mixedgm.path.completion import Completer
 
 MOST_ROUNDS = 60
 ROUGH = 0.05
@@ -224,8 +224,7 @@ class Incomplete:
         """
         if recipe.loss == "nodewise":
             recipe = replace(recipe, loss="pseudolikelihood")
-        from mixedgm.completion.completer import Completer, with_constants_filled
-        from mixedgm.completion.states import CompletionLimits
+        from mixedgm.path.completion import Completer, CompletionLimits, with_constants_filled
 
         likelihood = recipe.loss.startswith("likelihood")
         limits = CompletionLimits(512 if likelihood else 64, sigma=likelihood, n_draws=n_draws)

@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mixedgm.errors import DistributionError
+from mixedgm.base.errors import DistributionError
+from mixedgm.base.printable import few, quoted
+from mixedgm.base.threads import run_all, single_threaded_blas, threads_for, using_threads
 from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.model.moderation import Moderators
 from mixedgm.model.nodes import Nodes
@@ -29,7 +31,6 @@ from mixedgm.path.parted_rows import parted_levels, parted_rows, parted_spikes
 from mixedgm.path.recipe import Lam, Loss, Recipe
 from mixedgm.penalty import weights as edge_weights
 from mixedgm.penalty.group_lasso import GroupLasso
-from mixedgm.printable import few, quoted
 from mixedgm.rows.contract import ColumnMoments, Moments, Outside, Question
 from mixedgm.rows.device import DeviceRows, rows_on
 from mixedgm.rows.memory import MemoryRows
@@ -40,9 +41,8 @@ from mixedgm.solve.monte_carlo import MonteCarlo
 from mixedgm.solve.problem import Problem
 from mixedgm.solve.working_set import Solution, Start, solve
 from mixedgm.table.encode import Design
-from mixedgm.table.parted import PartedDesign
+from mixedgm.table.parted.design import PartedDesign
 from mixedgm.table.schema import Schema
-from mixedgm.threads import run_all, single_threaded_blas, threads_for, using_threads
 
 if TYPE_CHECKING:
     from mixedgm.path.rounds import Incomplete
@@ -446,7 +446,7 @@ def _adapted(task: Task) -> GroupLasso:
 
 def _adapted_beyond(task: Task, beyond: AllPairs) -> dict[str, Any]:
     """New `beyond` and `penalty` of a wide table's task: adaptive weights for all pairs."""
-    from mixedgm.path.candidates import solve_among_all
+    from mixedgm.path.path import solve_among_all
 
     layout, n = task.layout, task.total_weight
     pilot = beyond.calibrated()
@@ -551,7 +551,7 @@ def _smooth(
     if recipe.loss == "likelihood":
         return Likelihood(layout, moments, rows.n_rows)
     if recipe.loss == "likelihood-mc":
-        from mixedgm.joint.gradient_chains import GradientChains
+        from mixedgm.joint.gibbs import GradientChains
         from mixedgm.objective.sampled import SampledLikelihood
 
         rng = np.random.default_rng(recipe.seed or np.random.SeedSequence(0))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mixedgm.compiled import inner
+from mixedgm.base.compiled import inner
 
 FEW_LEVELS = 6
 """Up to here, comparing whole vectors of codes with every level beats picking row by row."""

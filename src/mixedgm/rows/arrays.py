@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mixedgm.errors import ParameterError
+from mixedgm.base.errors import ParameterError
 
 Array = Any
 """An array of the device: the libraries' arrays have no type in common."""

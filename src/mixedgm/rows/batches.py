@@ -17,7 +17,7 @@ import numpy as np
 from mixedgm.model.layout import Floats, Incidence, Ints
 from mixedgm.model.nodes import Nodes
 from mixedgm.rows.arrays import Array, Arrays
-from mixedgm.rows.spiked import assembled, covariance_of_statistics
+from mixedgm.rows.curvature import assembled, covariance_of_statistics
 
 
 class BatchSums(NamedTuple):

@@ -16,7 +16,7 @@ from typing import Literal, Protocol, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from mixedgm.compiled import inner, kernel
+from mixedgm.base.compiled import inner, kernel
 from mixedgm.model.layout import Floats, Incidence, Ints
 from mixedgm.model.pair_weights import PairWeights
 

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mixedgm.compiled import inner, kernel
+from mixedgm.base.compiled import inner, kernel
 from mixedgm.rows.arithmetic import FEW_LEVELS, exp_nonpositive, log_positive
 from mixedgm.rows.scored_kernels import (
     add_terms,

@@ -18,9 +18,10 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
+from mixedgm.base.threads import run_all, single_threaded_blas, threads_for
 from mixedgm.model.layout import Floats, Incidence, Ints
 from mixedgm.model.nodes import Nodes
-from mixedgm.rows.by_column import RowsByColumn
+from mixedgm.rows.by_column import KeptColumns, RowsByColumn
 from mixedgm.rows.contract import (
     Coefficients,
     ColumnMoments,
@@ -34,14 +35,11 @@ from mixedgm.rows.contract import (
     SoftmaxCurvature,
     SoftmaxSums,
 )
-from mixedgm.rows.curvature import BLAS_COST, summed_curvature
-from mixedgm.rows.kept_columns import KeptColumns
+from mixedgm.rows.curvature import BLAS_COST, SpikedRows, summed_curvature
 from mixedgm.rows.kernels import fill_dense, level_moments, softmax_chunks
 from mixedgm.rows.outside import DesignColumns, Slopes, SlopesByMoments, nearest
 from mixedgm.rows.products import Products
 from mixedgm.rows.scored_curvature import scored_curvature
-from mixedgm.rows.spiked import SpikedRows
-from mixedgm.threads import run_all, single_threaded_blas, threads_for
 
 _NO_WEIGHTS = np.zeros(0)
 _NO_MATRIX = np.zeros((0, 0))

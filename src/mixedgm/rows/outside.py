@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mixedgm.compiled import inner, kernel
+from mixedgm.base.compiled import inner, kernel
+from mixedgm.base.threads import run_all
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.model.nodes import Nodes
 from mixedgm.rows.contract import Conditionals, Moments, Outside, Question
-from mixedgm.threads import run_all
 
 Slopes = Callable[[slice, slice], Floats]
 """Columns t of targets and columns k -> the (t, k) matrix of the means of z_k r_t."""

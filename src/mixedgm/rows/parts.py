@@ -16,9 +16,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from mixedgm.base.parts.contract import Parts, Same, Sums
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.model.nodes import Nodes
-from mixedgm.parts.contract import Parts, Same, Sums
 from mixedgm.rows.contract import (
     Coefficients,
     ColumnMoments,
@@ -128,7 +128,7 @@ class PartedRows:
 
     Examples
     --------
-    >>> from mixedgm.parts.local import LocalParts
+    >>> from mixedgm.base.parts.local import LocalParts
     >>> codes = [np.array([[0], [1]], dtype=np.uint8), np.array([[1]], dtype=np.uint8)]
     >>> nodes = Nodes.mixed(0, (2,))
     >>> parts = LocalParts(MemoryRows(np.zeros((len(y), 0)), y, nodes) for y in codes)

@@ -13,7 +13,8 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from mixedgm.compiled import inner, kernel
+from mixedgm.base.compiled import inner, kernel
+from mixedgm.base.threads import run_all, single_threaded_blas, threads_for
 from mixedgm.model.layout import Floats, Ints, offsets
 from mixedgm.model.nodes import Nodes
 from mixedgm.rows.arithmetic import exp_nonpositive
@@ -28,7 +29,6 @@ from mixedgm.rows.scored_kernels import (
     new_grids,
     power_probabilities,
 )
-from mixedgm.threads import run_all, single_threaded_blas, threads_for
 
 _LOOSE = {"reassoc", "contract", "nsz"}
 # Rows that have sums of their own, at least.

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mixedgm.compiled import inner
+from mixedgm.base.compiled import inner
 from mixedgm.rows.arithmetic import exp_nonpositive, log_positive
 
 _LOOSE = {"reassoc", "contract", "nsz"}

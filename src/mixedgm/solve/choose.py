@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from mixedgm.errors import ParameterError
+from mixedgm.base.errors import ParameterError
 from mixedgm.model.layout import Floats, Ints, Layout, offsets
 from mixedgm.objective.contract import Evaluation
 from mixedgm.solve.loop import Solver, State

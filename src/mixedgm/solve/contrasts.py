@@ -15,7 +15,7 @@ from functools import cache, cached_property
 import numpy as np
 from scipy.linalg import block_diag
 
-from mixedgm.compiled import inner, kernel
+from mixedgm.base.compiled import inner, kernel
 from mixedgm.model.layout import Floats, Ints, Layout, offsets, spans
 from mixedgm.model.moderation import level_basis
 from mixedgm.objective.contract import Curvature, Smooth

@@ -7,11 +7,11 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from mixedgm.compiled import kernel
+from mixedgm.base.compiled import kernel
+from mixedgm.base.threads import run_some
 from mixedgm.model.layout import Floats, Ints, offsets, spans
 from mixedgm.objective.contract import Smooth
 from mixedgm.solve.contrasts import Contrasts
-from mixedgm.threads import run_some
 
 _OF_NODE_TERMS = 0.25
 # Operations of an eigendecomposition, over the cube of its size; and those that make a task.

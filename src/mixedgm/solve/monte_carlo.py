@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mixedgm.errors import ParameterError
+from mixedgm.base.errors import ParameterError
+from mixedgm.base.parameters import HasParams, ensure
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.objective.contract import Evaluation
-from mixedgm.parameters import HasParams, ensure
 from mixedgm.solve.contrasts import Contrasts
 from mixedgm.solve.curvature import one_matrix
 from mixedgm.solve.loop import Certificate, Cost, Status, TraceRow

@@ -20,9 +20,9 @@ from typing import Literal
 
 import numpy as np
 
+from mixedgm.base.parameters import HasParams, ensure, is_flag
 from mixedgm.model.layout import Floats
 from mixedgm.objective.contract import Evaluation
-from mixedgm.parameters import HasParams, ensure, is_flag
 from mixedgm.solve.problem import Problem
 
 ZRule = Literal["chained", "accumulated", "implied", "none"]

@@ -10,10 +10,10 @@ from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
-from mixedgm.errors import ParameterError
+from mixedgm.base.errors import ParameterError
+from mixedgm.base.parameters import HasParams, ensure
 from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.objective.contract import Curvature, Evaluation, Smooth
-from mixedgm.parameters import HasParams, ensure
 from mixedgm.solve.contrasts import Contrasts
 from mixedgm.solve.curvature import KnownCurvature, flatten
 from mixedgm.solve.loop import run

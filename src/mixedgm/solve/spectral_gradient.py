@@ -18,8 +18,8 @@ import numpy as np
 from mixedgm.model.layout import Floats, Ints, offsets
 from mixedgm.objective.contract import Evaluation, Smooth
 from mixedgm.objective.ridge import Ridged
-from mixedgm.penalty.block_steps import scaled_prox
-from mixedgm.rows.spiked import own_covariance
+from mixedgm.penalty.group_lasso import scaled_prox
+from mixedgm.rows.curvature import own_covariance
 from mixedgm.solve.problem import Problem
 
 _REMEMBERED = 6

@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from mixedgm.compiled import inner, kernel
+from mixedgm.base.compiled import inner, kernel
 from mixedgm.model.layout import Floats, Ints, Layout, offsets
-from mixedgm.penalty.block_steps import block_distance, block_step
+from mixedgm.penalty.group_lasso import block_distance, block_step
 from mixedgm.solve.curvature import Blocks
 from mixedgm.solve.problem import Conditions, Problem
 

@@ -24,22 +24,10 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from mixedgm.atomic import replacing
-from mixedgm.errors import ModelFileError
-from mixedgm.printable import quoted
+from mixedgm.base.atomic import replacing
+from mixedgm.base.errors import ModelFileError
+from mixedgm.base.printable import quoted
 from mixedgm.store.validation import SPARSE, WIDE, Sizes, array_spec
-
-__all__ = [
-    "FORMAT",
-    "FORMAT_VERSION",
-    "Archive",
-    "Arrays",
-    "ForeignFileError",
-    "is_sparse",
-    "library_version",
-    "to_sparse",
-    "write_archive",
-]
 
 FORMAT = "mixedgm-model"
 FORMAT_VERSION = 3

@@ -14,15 +14,14 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from mixedgm.errors import ModelFileError
-from mixedgm.fitted import FittedModel
+from mixedgm.base.errors import ModelFileError
+from mixedgm.base.printable import quoted
+from mixedgm.fit.fitted import FittedModel
+from mixedgm.fit.options import Options, from_plain
+from mixedgm.fit.report import Completion, FitReport
+from mixedgm.joint.margins import MOST_COLUMNS, Margins, NodeTerms
 from mixedgm.model.layout import Floats
-from mixedgm.model.margins import MOST_COLUMNS, Margins, NodeTerms
 from mixedgm.model.params import Params, Units
-from mixedgm.options import Options
-from mixedgm.printable import quoted
-from mixedgm.report import Completion, FitReport
-from mixedgm.settings import from_plain
 from mixedgm.solve.loop import Certificate, Cost
 from mixedgm.store.archive import (
     Archive,
@@ -33,12 +32,13 @@ from mixedgm.store.archive import (
     to_sparse,
     write_archive,
 )
-from mixedgm.store.moderation_parts import moderation_to_arrays, with_moderation
-from mixedgm.store.path_parts import (
+from mixedgm.store.parts import (
+    moderation_to_arrays,
     path_from_archive,
     path_strengths_from,
     path_strengths_to_arrays,
     path_to_parts,
+    with_moderation,
 )
 from mixedgm.store.validation import (
     DOCUMENT,
@@ -50,8 +50,6 @@ from mixedgm.store.validation import (
     check_certificate,
 )
 from mixedgm.table.schema import Schema
-
-__all__ = ["load", "save"]
 
 _BLOCKS = (
     "precision",

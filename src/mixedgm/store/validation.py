@@ -15,31 +15,16 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from mixedgm.certificate import ROUNDING
-from mixedgm.errors import ModelFileError
+from mixedgm.base.errors import ModelFileError
+from mixedgm.base.printable import quoted
+from mixedgm.fit.certificate import ROUNDING
+from mixedgm.fit.options import OBJECTS
 from mixedgm.model.kinds import KINDS
 from mixedgm.model.kinds.ordinal import Thresholds
 from mixedgm.path.recipe import Loss
-from mixedgm.printable import quoted
-from mixedgm.settings import OBJECTS
 from mixedgm.solve.loop import Certificate, Status
 from mixedgm.solve.monte_carlo import STANDARD_ERRORS
 from mixedgm.table.schema import Role
-
-__all__ = [
-    "ARRAYS",
-    "COST",
-    "DOCUMENT",
-    "LARGEST",
-    "SHARES",
-    "SPARSE",
-    "WIDE",
-    "Array",
-    "Sizes",
-    "array_spec",
-    "check_array",
-    "check_certificate",
-]
 
 Check = Callable[[Any, str], Any]
 Sizes = Mapping[str, int]
@@ -148,7 +133,7 @@ def _lam(value: Any, where: str) -> float | tuple[float, ...]:
 
 
 def _setting(value: Any, where: str) -> Any:
-    """A value as `mixedgm.settings.to_plain` writes it."""
+    """A value as `mixedgm.fit.options.to_plain` writes it."""
     if value is None or type(value) in (bool, int, float, str):
         return value
     if type(value) is list:

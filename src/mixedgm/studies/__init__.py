@@ -1,1 +1,1 @@
-"""A fitted model in -> what can be learnt about it: truth, fit, uncertainty."""
+"""Questions about fitted models, in rooms by question."""

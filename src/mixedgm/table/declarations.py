@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import get_args
 
-from mixedgm.errors import ParameterError
+from mixedgm.base.errors import ParameterError
+from mixedgm.base.parameters import ensure, is_flag, is_integer, is_real
+from mixedgm.base.printable import quoted
 from mixedgm.model.kinds.ordinal import Thresholds
-from mixedgm.parameters import ensure, is_flag, is_integer, is_real
-from mixedgm.printable import quoted
 from mixedgm.table.schema import (
     MOST_COUNT,
     Column,
@@ -20,8 +20,6 @@ from mixedgm.table.schema import (
     scores_problem,
 )
 from mixedgm.table.values import as_levels
-
-__all__ = ["Count", "Ordinal", "declaration", "declared"]
 
 
 @dataclass(frozen=True)

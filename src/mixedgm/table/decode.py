@@ -11,11 +11,9 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mixedgm.errors import ParameterError
-from mixedgm.table.assemble import assembled, frame_module
+from mixedgm.base.errors import ParameterError
+from mixedgm.table.read import assembled, frame_module
 from mixedgm.table.schema import Column, Level, Schema
-
-__all__ = ["as_whole", "decode", "level_array", "within"]
 
 _LIBRARIES = ("pandas", "polars", "pyarrow", "numpy")
 _WHOLE = re.compile(r"(u?)int(\d+)")

@@ -9,9 +9,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mixedgm.errors import Finding, ParameterError, near_matches
-from mixedgm.printable import few, number_of, quoted, rows
-from mixedgm.table.check import (
+from mixedgm.base.errors import Finding, ParameterError, near_matches
+from mixedgm.base.printable import few, number_of, quoted, rows
+from mixedgm.table.checks.check import (
     Checked,
     MissingArg,
     PairsArg,
@@ -21,7 +21,7 @@ from mixedgm.table.check import (
     raise_or_warn,
     size_findings,
 )
-from mixedgm.table.column_checks import (
+from mixedgm.table.checks.columns import (
     default_largest,
     family_finding,
     infinite_finding,
@@ -33,19 +33,6 @@ from mixedgm.table.read import Frame, as_frame, with_weights
 from mixedgm.table.schema import Column, Schema, types_line
 from mixedgm.table.transform import Nonparanormal
 from mixedgm.table.values import Values, read_values
-
-__all__ = [
-    "Design",
-    "UnseenArg",
-    "apply",
-    "code_dtype",
-    "design_of",
-    "encoded",
-    "find_columns",
-    "learn",
-    "learnt",
-    "match",
-]
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.uint8 | np.uint16 | np.int32]

@@ -16,10 +16,8 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
-from mixedgm.errors import Finding, MixedGMError, TableError, TableWarning, level_of_caller
-from mixedgm.printable import bounded, few, quoted
-
-__all__ = ["MISSING_TEXT", "path_name", "read_table", "reading"]
+from mixedgm.base.errors import Finding, MixedGMError, TableError, TableWarning, level_of_caller
+from mixedgm.base.printable import bounded, few, quoted
 
 # The same in every library, so that a file means the same everywhere. "None" is left out on
 # purpose: it is an answer in many questionnaires.
@@ -67,7 +65,7 @@ def reading(what: str) -> Iterator[None]:
     ...     {}["age"]
     Traceback (most recent call last):
         ...
-    mixedgm.errors.TableError: partition 3 cannot be read: KeyError: 'age'
+    mixedgm.base.errors.TableError: partition 3 cannot be read: KeyError: 'age'
     """
     try:
         yield

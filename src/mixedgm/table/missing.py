@@ -9,12 +9,10 @@ from functools import partial
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mixedgm.errors import Finding
-from mixedgm.printable import counted, few, literal, number_of, quoted, rows
-from mixedgm.table.numbers import as_doubles
+from mixedgm.base.errors import Finding
+from mixedgm.base.printable import counted, few, literal, number_of, quoted, rows
 from mixedgm.table.schema import drop_line
-
-__all__ = ["Missing", "check_missing", "present_rows", "read_weights", "weight_array"]
+from mixedgm.table.values import as_doubles
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]

@@ -2,41 +2,33 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
 from itertools import pairwise
 from math import isfinite
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal, ParamSpec, TypeVar, cast, get_args
 
 import numpy as np
 
-from mixedgm.errors import ModelFileError, ParameterError, near_matches
+from mixedgm.base.errors import (
+    DistributionError,
+    ModelFileError,
+    ParameterError,
+    SamplingWarning,
+    level_of_caller,
+    near_matches,
+)
+from mixedgm.base.printable import cut, few, json_text, literal, one_line, quoted, width
 from mixedgm.model.kinds import KINDS, CountKind, HurdleKind, OrdinalKind, Scored
 from mixedgm.model.kinds import Kind as NodeKind
 from mixedgm.model.kinds.contract import Floats
 from mixedgm.model.kinds.ordinal import Thresholds
 from mixedgm.model.nodes import Nodes, in_node_order
-from mixedgm.printable import cut, few, json_text, literal, one_line, quoted, width
 from mixedgm.table.transform import Nonparanormal
-
-__all__ = [
-    "MOST_COUNT",
-    "Column",
-    "Kind",
-    "LeftOut",
-    "Level",
-    "Role",
-    "Schema",
-    "described",
-    "drop_line",
-    "fewest_counts",
-    "levels_problem",
-    "scores_problem",
-    "types_line",
-]
 
 Kind = Literal["continuous", "hurdle", "ordinal", "count", "categorical"]
 Role = Literal["target", "covariate"]
@@ -607,3 +599,42 @@ def drop_line(*names: str) -> str:
     ("leave column 'id' out", "leave columns 'alley', 'pool' out")
     """
     return f"leave column{'' if len(names) == 1 else 's'} {few(names, 20)} out"
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def with_names(
+    schema: Schema, function: Callable[P, T], /, *args: P.args, **options: P.kwargs
+) -> T:
+    """Call a function; its errors and warnings about the joint distribution get column names.
+
+    Examples
+    --------
+    >>> from mixedgm.table import Column
+    >>> def fails(number):
+    ...     raise DistributionError("no distribution of {columns}", (number,))
+    >>> with_names(Schema((Column("age", "continuous"),)), fails, 0)
+    Traceback (most recent call last):
+    mixedgm.base.errors.DistributionError: no distribution of 'age'
+    """
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", SamplingWarning)
+        try:
+            result = function(*args, **options)
+        except DistributionError as error:
+            raise error.named([node.name for node in schema.nodes]) from None
+    for warning in caught:
+        if isinstance(warning.message, SamplingWarning):
+            warnings.warn(warning.message.named(_places(schema)), stacklevel=level_of_caller())
+        else:
+            message, category = warning.message, warning.category
+            warnings.warn_explicit(message, category, warning.filename, warning.lineno)
+    return result
+
+
+def _places(schema: Schema) -> list[str]:
+    """Return names of the columns of numbers, then of all values of the others."""
+    levels = [f"{quoted(c.name)} = {value}" for c in schema.discrete for value in c.value_names]
+    return [*(quoted(column.name) for column in schema.real), *levels]

@@ -10,10 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
-from mixedgm.errors import ModelFileError, ParameterError
-from mixedgm.printable import quoted
-
-__all__ = ["Nonparanormal", "Predictor", "departure", "far_from_normal", "normal_scores"]
+from mixedgm.base.errors import ModelFileError, ParameterError
+from mixedgm.base.printable import quoted
 
 Floats = NDArray[np.float64]
 

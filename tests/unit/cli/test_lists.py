@@ -9,7 +9,7 @@ import pytest
 import mixedgm as mg
 from mixedgm.cli.console import in_options
 from mixedgm.cli.lists import cut_items, list_item, listed
-from mixedgm.cli.model_options import known_values
+from mixedgm.cli.options import known_values
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from mixedgm.base.errors import MixedGMError, ParameterError
 from mixedgm.datasets import bundled, load_penguins, load_taxunits, load_wage
-from mixedgm.errors import MixedGMError, ParameterError
 
 LIBRARIES = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.Table}
 LOADERS: dict[str, Callable[..., Any]] = {

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mixedgm.diagnostics.irrepresentable import largest_sum
+from mixedgm.diagnostics.consistency import largest_sum
 
 
 def value(block, sizes, u):

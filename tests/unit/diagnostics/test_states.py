@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 import mixedgm as mg
-from mixedgm.diagnostics.curvature import ContrastCoordinates, expected_curvature, smooth_of
 from mixedgm.diagnostics.states import StateRows
-from mixedgm.diagnostics.truth import truth_of
+from mixedgm.diagnostics.truth import ContrastCoordinates, expected_curvature, smooth_of, truth_of
 from mixedgm.joint import draw
 from mixedgm.model.params import from_theta
 from mixedgm.objective.pseudolikelihood import Pseudolikelihood

@@ -8,9 +8,13 @@ import pytest
 
 import mixedgm as mg
 from mixedgm.diagnostics import Constants
-from mixedgm.diagnostics.curvature import ContrastCoordinates, smooth_of, statistics_covariance
-from mixedgm.diagnostics.lipschitz import curvature_change, gradient_change
-from mixedgm.diagnostics.truth import truth_of
+from mixedgm.diagnostics.theorem import curvature_change, gradient_change
+from mixedgm.diagnostics.truth import (
+    ContrastCoordinates,
+    smooth_of,
+    statistics_covariance,
+    truth_of,
+)
 from tests.unit.joint import brute
 
 SOME = Constants(

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mixedgm.inference.group_patterns import GroupPatterns, balanced_limit, sets_of
+from mixedgm.inference.two_groups import GroupPatterns, balanced_limit, sets_of
 
 
 def drawn(

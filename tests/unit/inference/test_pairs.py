@@ -9,8 +9,8 @@ from scipy import linalg
 from mixedgm.inference.pairs import estimated_pairs
 from mixedgm.inference.row_scores import Scorer
 from mixedgm.objective.ridge import Ridged
-from mixedgm.path.pair_tests import pairs_given, refit
 from mixedgm.path.refits import worth_one_row
+from mixedgm.select.pair_tests import pairs_given, refit
 from mixedgm.solve.contrasts import Contrasts
 from tests.support.moderated import moderated_task
 from tests.support.problems import SCORED, Table, draw

@@ -6,9 +6,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from mixedgm.inference.redrawn_rows import redrawn
-from mixedgm.inference.row_scores import Scorer
-from mixedgm.path.pair_tests import pairs_given
+from mixedgm.inference.row_scores import Scorer, redrawn
+from mixedgm.select.pair_tests import pairs_given
 from mixedgm.solve.contrasts import Contrasts
 from tests.support.moderated import moderated_task
 from tests.support.problems import SCORED, draw

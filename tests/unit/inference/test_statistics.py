@@ -4,14 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from mixedgm.inference.statistics import (
-    _solved,
-    combined,
-    equivalent_z,
-    log_tail,
-    pair_statistics,
-)
-from mixedgm.path.pair_tests import pairs_given
+from mixedgm.inference.statistics import _solved, combined, equivalent_z, log_tail, pair_statistics
+from mixedgm.select.pair_tests import pairs_given
 from tests.support.problems import SCORED, draw
 
 DRAWS = 400_000

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from mixedgm.inference.strength_intervals import (
+from mixedgm.inference.strength import (
     PairUncertainty,
     interval,
     interval_of_numbers,

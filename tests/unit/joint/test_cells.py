@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from mixedgm.errors import TooLargeError
+from mixedgm.base.errors import TooLargeError
 from mixedgm.joint import log_density_of
 from mixedgm.joint.conditioning import KnownColumns, among
 from tests.unit.joint import brute

@@ -7,12 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mixedgm.errors import DistributionError, ParameterError
+from mixedgm.base.errors import DistributionError, ParameterError
 from mixedgm.joint.conditioning import KnownColumns
-from mixedgm.joint.exact import exact
+from mixedgm.joint.exact import exact, expectations, log_density, log_partition
 from mixedgm.joint.field import integrate_out
 from mixedgm.joint.marginals import marginal
-from mixedgm.joint.moments import expectations, log_density, log_partition
 from mixedgm.joint.posteriors import log_marginal, posterior
 from mixedgm.model.conditional_gaussian import ConditionalGaussian
 from mixedgm.model.layout import Layout

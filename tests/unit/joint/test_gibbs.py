@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from mixedgm.errors import DistributionError
+from mixedgm.base.errors import DistributionError
 from mixedgm.joint import gibbs
 from mixedgm.joint.field import integrate_out
 from mixedgm.joint.kernels import _pick

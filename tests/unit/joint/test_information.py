@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from mixedgm.errors import ParameterError
-from mixedgm.joint.information import Columns, entropy, mutual_information
+from mixedgm.base.errors import ParameterError
+from mixedgm.joint.marginals import Columns, entropy, mutual_information
 from mixedgm.model.conditional_gaussian import ConditionalGaussian
 from tests.unit.joint import brute
 

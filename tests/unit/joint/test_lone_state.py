@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mixedgm.joint import KnownColumns, posterior, posterior_draw
-from mixedgm.joint.unknown_columns import LoneState, UnknownColumns
+from mixedgm.joint.posteriors import LoneState, UnknownColumns
 from mixedgm.model.density import conditionals
 from mixedgm.model.kinds import CATEGORICAL, CONTINUOUS, CountKind, OrdinalKind
 from mixedgm.model.nodes import Nodes

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from mixedgm.errors import DistributionError, ParameterError
-from mixedgm.joint.repair import repaired
-from mixedgm.joint.validity import smallest_eigenvalue
+from mixedgm.base.errors import DistributionError, ParameterError
+from mixedgm.joint.validity import repaired, smallest_eigenvalue
 
 
 def indefinite(seed: int, p: int, density: float) -> np.ndarray:

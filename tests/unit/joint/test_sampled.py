@@ -7,7 +7,7 @@ below 1e-3 per test; the seeds are fixed, so a test that passes once passes alwa
 import numpy as np
 import pytest
 
-from mixedgm.errors import ParameterError, SamplingWarning, TooLargeError
+from mixedgm.base.errors import ParameterError, SamplingWarning, TooLargeError
 from mixedgm.joint import (
     KnownColumns,
     SamplingEffort,

@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from mixedgm.errors import ParameterError, SamplingWarning, TooLargeError
+from mixedgm.base.errors import ParameterError, SamplingWarning, TooLargeError
 from mixedgm.joint.conditioning import KnownColumns
-from mixedgm.joint.diagnostics import _correlation_time, split_r_hat_and_ess
-from mixedgm.joint.gibbs import chains
+from mixedgm.joint.gibbs import _correlation_time, chains, split_r_hat_and_ess
 from mixedgm.joint.posteriors import posterior_draw
-from mixedgm.joint.sampling import draw
+from mixedgm.joint.sampled import draw
 from mixedgm.model.conditional_gaussian import ConditionalGaussian
 from tests.unit.joint import brute
 

@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from mixedgm.errors import DistributionError
+from mixedgm.base.errors import DistributionError
 from mixedgm.joint import KnownColumns, draw, marginal, posterior, posterior_draw, sampled_margins
 from mixedgm.joint.posteriors import log_density_of
 from tests.support.spiked_world import H1, H2, Enumerated, spiked_model

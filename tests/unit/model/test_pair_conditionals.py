@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy import integrate
 
+from mixedgm.model.density import End, information
 from mixedgm.model.kinds import CATEGORICAL, HurdleKind, OrdinalKind
 from mixedgm.model.nodes import Nodes
-from mixedgm.model.pair_conditionals import End, information
 from mixedgm.model.params import Params
 from tests.support.spiked_world import LOCATION, SCORES, spiked_model
 

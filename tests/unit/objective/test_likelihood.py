@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mixedgm.errors import ParameterError, TooLargeError
+from mixedgm.base.errors import ParameterError, TooLargeError
 from mixedgm.model.layout import Layout
 from mixedgm.model.nodes import Nodes
 from mixedgm.objective.likelihood import Likelihood

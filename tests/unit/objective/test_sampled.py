@@ -7,7 +7,7 @@ random numbers changes, it may fail at the rate stated.
 import numpy as np
 import pytest
 
-from mixedgm.errors import ParameterError
+from mixedgm.base.errors import ParameterError
 from mixedgm.path.path import geometric_lams, solve_path
 from mixedgm.path.recipe import Recipe
 from mixedgm.solve.choose import Auto

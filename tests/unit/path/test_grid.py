@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mixedgm.errors import ParameterError
+from mixedgm.base.errors import ParameterError
 from mixedgm.path.path import continued_lams, geometric_lams, given_lams
 
 

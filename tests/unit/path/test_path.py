@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from mixedgm.parallel import Runtime
+from mixedgm.base.parallel import Runtime
 from mixedgm.path.path import solve_path
 from mixedgm.path.recipe import Recipe
 from mixedgm.solve.proximal_newton import ProximalNewton

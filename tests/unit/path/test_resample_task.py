@@ -7,8 +7,8 @@ import pytest
 from sklearn.model_selection import KFold
 
 import mixedgm as mg
-from mixedgm.fitting import encode, fit_design
-from mixedgm.options import Options
+from mixedgm.fit.fitting import encode, fit_design
+from mixedgm.fit.options import Options
 from mixedgm.path.task import Reference, prepare
 from tests.reference import plain, scored
 from tests.support.people import people

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from mixedgm.errors import ParameterError
-from mixedgm.penalty.factors import EDGE_KINDS, edge_kind, pair_factors
+from mixedgm.base.errors import ParameterError
+from mixedgm.penalty.weights import EDGE_KINDS, edge_kind, pair_factors
 from mixedgm.table.schema import Column, Schema
 
 SCHEMA = Schema(

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import mixedgm as mg
-from mixedgm.notices import enough_memory
-from mixedgm.options import Options
+from mixedgm.fit.fitting import enough_memory
+from mixedgm.fit.options import Options
 from mixedgm.path.path import geometric_lams, solve_path
 from mixedgm.path.recipe import Recipe
 from mixedgm.path.task import prepare
@@ -248,7 +248,7 @@ def test_padding_wastes_little():
 
 
 def test_rows_stay_in_memory_for_tests_of_pairs():
-    from mixedgm.path.pair_tests import rows_of as memory_of
+    from mixedgm.select.pair_tests import rows_of as memory_of
 
     task = prepare(draw(0, *TABLES["mixed"]).design, Recipe(device="numpy"))
     assert isinstance(memory_of(task), MemoryRows)

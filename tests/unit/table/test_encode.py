@@ -13,8 +13,8 @@ import pyarrow as pa
 import pytest
 from pandas.testing import assert_frame_equal
 
-import mixedgm.errors
-from mixedgm.errors import ParameterError, TableError, TableWarning
+import mixedgm.base.errors
+from mixedgm.base.errors import ParameterError, TableError, TableWarning
 from mixedgm.table import Column, Design, Schema, apply, decode, learn
 from mixedgm.table.encode import code_dtype
 
@@ -26,7 +26,7 @@ TABLE = pd.DataFrame(
         "wage": [1.5, 2.5, 9.0, 3.0, 1.0],
     }
 )
-SOURCE = str(Path(mixedgm.errors.__file__).parents[1])
+SOURCE = str(Path(mixedgm.base.errors.__file__).parents[1])
 TYPES = {"age": "continuous", "stage": "categorical"}
 
 
@@ -345,7 +345,7 @@ def frames():
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
-@pytest.mark.filterwarnings("ignore::mixedgm.errors.TableWarning")
+@pytest.mark.filterwarnings("ignore::mixedgm.base.errors.TableWarning")
 def test_round_trip_gives_the_same_columns_and_types(library):
     table = frames()[library]
     design, _ = learn(table)
@@ -359,7 +359,7 @@ def test_round_trip_gives_the_same_columns_and_types(library):
 
 @pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
 @pytest.mark.parametrize("like", ["pandas", "polars", "pyarrow"])
-@pytest.mark.filterwarnings("ignore::mixedgm.errors.TableWarning")
+@pytest.mark.filterwarnings("ignore::mixedgm.base.errors.TableWarning")
 def test_decoding_into_another_library_means_the_same(library, like):
     design, _ = learn(frames()[library])
     table = decode(design.schema, design.numbers, design.codes, like)

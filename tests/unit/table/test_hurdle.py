@@ -4,10 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mixedgm.errors import ParameterError, TableError
+from mixedgm.base.errors import ParameterError, TableError
 from mixedgm.table import Column, Schema, apply, as_frame, check_table, decode, learn
-from mixedgm.table.fill import filled
-from mixedgm.table.gaps import read_gaps
+from mixedgm.table.gaps import filled, read_gaps
 
 RNG = np.random.default_rng(0)
 N = 200

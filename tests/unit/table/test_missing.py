@@ -8,7 +8,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from mixedgm.errors import TableWarning
+from mixedgm.base.errors import TableWarning
 from mixedgm.table import check_table, learn
 
 RNG = np.random.default_rng(0)

@@ -11,7 +11,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from pandas.testing import assert_frame_equal
 
-from mixedgm.errors import TableError
+from mixedgm.base.errors import TableError
 from mixedgm.table import Schema, apply, check_table, decode, learn
 
 names = st.lists(

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from scipy import sparse
 
-from mixedgm.errors import TableError
+from mixedgm.base.errors import TableError
 from mixedgm.table import as_frame, files, learn, read_table
 from mixedgm.table.read import Frame
 

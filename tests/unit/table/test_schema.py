@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from mixedgm.errors import ModelFileError, ParameterError
+from mixedgm.base.errors import ModelFileError, ParameterError
 from mixedgm.table import Column, Nonparanormal, Schema
 
 SCHEMA = Schema(

@@ -14,13 +14,12 @@ from scipy.optimize import minimize
 from scipy.special import gammaln, logsumexp
 
 import mixedgm as mg
-from mixedgm.errors import ParameterError, TableError
+from mixedgm.base.errors import ParameterError, TableError
 from mixedgm.model.kinds import CountKind
 from mixedgm.table import Column, Schema, apply, as_frame, check_table, decode, learn
-from mixedgm.table.column_checks import movement_when_doubled
-from mixedgm.table.effort import effort
-from mixedgm.table.fill import filled
-from mixedgm.table.gaps import read_gaps
+from mixedgm.table.checks.columns import movement_when_doubled
+from mixedgm.table.checks.effort import effort
+from mixedgm.table.gaps import filled, read_gaps
 
 PAIN = ["none", "mild", "severe"]
 N = 60

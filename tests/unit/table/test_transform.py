@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import kstest, norm, rankdata
 
-from mixedgm.errors import ModelFileError, ParameterError
+from mixedgm.base.errors import ModelFileError, ParameterError
 from mixedgm.table import Nonparanormal
 
 

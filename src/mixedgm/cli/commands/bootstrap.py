@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from mixedgm.cli.console import Console
 from mixedgm.cli.fitting_options import read_columns
-from mixedgm.cli.model_options import add_model
 from mixedgm.cli.options import (
     add_checkpoint,
     add_choice,
     add_formulas,
     add_jobs,
+    add_model,
     add_number,
     add_output,
     add_quiet,
@@ -24,7 +24,7 @@ from mixedgm.cli.options import (
 from mixedgm.cli.output import can_draw, make_folder, save_picture, write_tables
 
 if TYPE_CHECKING:
-    from mixedgm.studies.bootstrap_result import Bootstrap
+    from mixedgm.studies.resampling.result import Bootstrap
 
 USAGE = "MODEL TABLE -o FOLDER [options]"
 SUMMARY = "resample the table of a model: sizes of edges, how often they are found, stability"
@@ -77,7 +77,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(args: Namespace, console: Console) -> None:
     """Resample, write everything, print the summary."""
     from mixedgm.estimator.model import load
-    from mixedgm.studies.bootstrap import bootstrap
+    from mixedgm.studies.resampling.bootstrap import bootstrap
 
     check_checkpoint(args, "resamples")
     folder = make_folder(args.output)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
+from mixedgm.base.errors import ParameterError, finding_lines
+from mixedgm.base.printable import number_of, rows
 from mixedgm.cli.console import Console, in_options
 from mixedgm.cli.fitting_options import (
     add_columns,
@@ -13,10 +15,10 @@ from mixedgm.cli.fitting_options import (
     read_columns,
     refuse_column_options,
 )
-from mixedgm.cli.model_options import add_model
 from mixedgm.cli.options import (
     add_jobs,
     add_list,
+    add_model,
     add_number,
     add_quiet,
     add_result,
@@ -24,8 +26,6 @@ from mixedgm.cli.options import (
     add_table,
 )
 from mixedgm.cli.output import check_output, columns_of, deliver
-from mixedgm.errors import ParameterError, finding_lines
-from mixedgm.printable import number_of, rows
 
 USAGE = "[MODEL] TABLE [options]"
 SUMMARY = "show how a table will be understood, or where a model does not fit it"
@@ -82,7 +82,7 @@ def run(args: Namespace, console: Console) -> int:
 def _check_fit(args: Namespace, console: Console) -> int:
     """Print where the model does not fit the table."""
     from mixedgm.estimator.model import load
-    from mixedgm.studies.model_check import check_text
+    from mixedgm.studies.fit_check.result import check_text
 
     refuse_column_options(args)
     check_output(args.output, args.model, args.table)

@@ -6,17 +6,19 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mixedgm.base.errors import ParameterError
 from mixedgm.cli.console import Console
 from mixedgm.cli.fitting_options import add_fitting, fit_options, read_columns
-from mixedgm.cli.network_options import add_network, network_options
 from mixedgm.cli.options import (
     add_checkpoint,
     add_choice,
     add_formulas,
+    add_network,
     add_number,
     add_output,
     add_table,
     check_checkpoint,
+    network_options,
 )
 from mixedgm.cli.output import (
     can_draw,
@@ -26,11 +28,10 @@ from mixedgm.cli.output import (
     write_columns,
     write_tables,
 )
-from mixedgm.errors import ParameterError
 
 if TYPE_CHECKING:
-    from mixedgm.studies.compare_result import GroupComparison
-    from mixedgm.views.comma_separated import Formulas
+    from mixedgm.results.export import Formulas
+    from mixedgm.studies.groups.result import GroupComparison
 
 USAGE = "TABLE --groups COLUMN -o FOLDER [options]"
 SUMMARY = "learn one network per group of rows and test whether they differ"

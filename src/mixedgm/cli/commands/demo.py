@@ -7,7 +7,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mixedgm.atomic import write_bytes
+from mixedgm.base.atomic import write_bytes
 from mixedgm.cli.console import Console
 from mixedgm.cli.fitting_options import fitted_model
 from mixedgm.cli.options import add_output, add_quiet
@@ -54,7 +54,7 @@ def run(args: Namespace, console: Console) -> None:
 
 
 def _fit_and_print(table: object, console: Console) -> MixedGraphicalModel:
-    from mixedgm.views.text import edges_text
+    from mixedgm.results.text import edges_text
 
     started = time.perf_counter()
     model = fitted_model(table, None, {}, console)

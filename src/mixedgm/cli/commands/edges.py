@@ -6,14 +6,13 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mixedgm.base.errors import ParameterError
 from mixedgm.cli.console import Console
-from mixedgm.cli.model_options import add_at, add_model, model_at_values
-from mixedgm.cli.options import add_format, add_output
+from mixedgm.cli.options import add_at, add_format, add_model, add_output, model_at_values
 from mixedgm.cli.output import FORMAT_OF, check_output, deliver
-from mixedgm.errors import ParameterError
 
 if TYPE_CHECKING:
-    from mixedgm.fitted import FittedModel
+    from mixedgm.fit.fitted import FittedModel
 
 USAGE = "MODEL [-o FILE] [--format FORMAT]"
 SUMMARY = "list the edges of a model, strongest first"
@@ -49,10 +48,10 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace, console: Console) -> None:
     """List the edges of a model."""
-    from mixedgm.studies.descriptions import describe
-    from mixedgm.views.export import write
-    from mixedgm.views.tables import edges_columns
-    from mixedgm.views.text import estimates_text, lam_text
+    from mixedgm.results.export import write
+    from mixedgm.results.tables import edges_columns
+    from mixedgm.results.text import estimates_text, lam_text
+    from mixedgm.studies.edges.descriptions import describe
 
     check_output(args.output, args.model)
     ending = None if args.output is None else Path(args.output).suffix.lower()
@@ -80,7 +79,7 @@ def run(args: Namespace, console: Console) -> None:
 
 def _text(fitted: FittedModel, columns: dict[str, Any], width: int, beside: Any) -> str:
     """The list of edges; with what they say, one sentence per edge below it."""
-    from mixedgm.views.text import edges_text
+    from mixedgm.results.text import edges_text
 
     text = edges_text(fitted.edges, width, beside)
     if "says" not in columns:

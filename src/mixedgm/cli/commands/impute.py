@@ -6,8 +6,16 @@ from argparse import ArgumentParser, Namespace
 from typing import Any
 
 from mixedgm.cli.console import Console
-from mixedgm.cli.model_options import add_computation, add_model, add_unseen, usable_model
-from mixedgm.cli.options import add_choice, add_jobs, add_result, add_table
+from mixedgm.cli.options import (
+    add_choice,
+    add_computation,
+    add_jobs,
+    add_model,
+    add_result,
+    add_table,
+    add_unseen,
+    usable_model,
+)
 from mixedgm.cli.output import check_output, columns_of, deliver
 
 USAGE = "MODEL TABLE [-o FILE] [--draws N]"
@@ -49,7 +57,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(args: Namespace, console: Console) -> None:
     """Fill the missing cells of a table."""
     from mixedgm.table import read_table
-    from mixedgm.table.assemble import unused_name
+    from mixedgm.table.read import unused_name
 
     check_output(args.output, args.model, args.table)
     model, frame = usable_model(args, console), read_table(args.table)

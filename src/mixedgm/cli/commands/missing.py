@@ -5,6 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
+from mixedgm.base.errors import ParameterError
 from mixedgm.cli.console import Console, in_options
 from mixedgm.cli.fitting_options import (
     add_columns,
@@ -12,8 +13,7 @@ from mixedgm.cli.fitting_options import (
     read_columns,
     refuse_column_options,
 )
-from mixedgm.cli.model_options import add_model
-from mixedgm.cli.options import add_choice, add_jobs, add_number, add_result, add_table
+from mixedgm.cli.options import add_choice, add_jobs, add_model, add_number, add_result, add_table
 from mixedgm.cli.output import (
     can_draw,
     check_output,
@@ -22,10 +22,9 @@ from mixedgm.cli.output import (
     deliver,
     save_picture,
 )
-from mixedgm.errors import ParameterError
 
 if TYPE_CHECKING:
-    from mixedgm.studies.missing_report import MissingReport
+    from mixedgm.studies.missing.report import MissingReport
 
 USAGE = "[MODEL] TABLE [--show WHAT] [--plot PICTURE] [-o FILE]"
 SUMMARY = "show what is missing in a table, and what that means for a model"
@@ -86,7 +85,7 @@ def run(args: Namespace, console: Console) -> None:
 
 def _of_table(args: Namespace) -> MissingReport:
     """Count the gaps of a table before any fit."""
-    from mixedgm.studies.missing_report import report_gaps
+    from mixedgm.studies.missing.report import report_gaps
     from mixedgm.table.gaps import learn_gaps, read_gaps
 
     if args.show == "edges":

@@ -17,7 +17,7 @@ from mixedgm.cli.options import add_result, add_table
 from mixedgm.cli.output import check_output, deliver
 
 if TYPE_CHECKING:
-    from mixedgm.fitted import FittedModel
+    from mixedgm.fit.fitted import FittedModel
 
 USAGE = "TABLE [-o FILE] [options]"
 SUMMARY = "solve for many penalties and list how the network grows"
@@ -42,9 +42,9 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace, console: Console) -> None:
     """Solve a path and list it."""
-    from mixedgm.path.selection import NAMED, WholeGrid
-    from mixedgm.views.tables import path_columns
-    from mixedgm.views.text import lam_text
+    from mixedgm.results.tables import path_columns
+    from mixedgm.results.text import lam_text
+    from mixedgm.select.selection import NAMED, WholeGrid
 
     check_output(args.output, args.table)
     console.keeps_partial = True
@@ -60,8 +60,8 @@ def run(args: Namespace, console: Console) -> None:
 
 def _text(fitted: FittedModel, width: int) -> str:
     """The columns of a path that fit on a terminal, with an arrow at the chosen lam."""
-    from mixedgm.views.tables import chosen_columns, path_columns
-    from mixedgm.views.text import table_text
+    from mixedgm.results.tables import chosen_columns, path_columns
+    from mixedgm.results.text import table_text
 
     columns = path_columns(fitted)
     short = {name: columns[name] for name in ("lam", "n_edges", "objective", "kkt", "seconds")}

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
+from mixedgm.base.errors import ParameterError
 from mixedgm.cli.console import Console
-from mixedgm.cli.model_options import add_at, add_model, model_at_values
-from mixedgm.cli.network_options import add_network, network_options
-from mixedgm.cli.options import add_choice, add_output
+from mixedgm.cli.options import (
+    add_at,
+    add_choice,
+    add_model,
+    add_network,
+    add_output,
+    model_at_values,
+    network_options,
+)
 from mixedgm.cli.output import check_output, check_picture, draw
-from mixedgm.errors import ParameterError
 
 USAGE = "MODEL -o PICTURE [--kind KIND] [options]"
 SUMMARY = "draw the network, the path or the parameters of a model"
@@ -44,7 +50,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace, console: Console) -> None:
     """Draw a model."""
-    from mixedgm.views.canvas import draw_without_window
+    from mixedgm.pictures.canvas import draw_without_window
 
     check_output(args.output, args.model)
     check_picture(args.output)

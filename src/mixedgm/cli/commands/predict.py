@@ -5,11 +5,17 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from typing import Any
 
+from mixedgm.base.errors import ParameterError
 from mixedgm.cli.console import Console
-from mixedgm.cli.model_options import add_model, add_repair, add_unseen, usable_model
-from mixedgm.cli.options import add_result, add_table
+from mixedgm.cli.options import (
+    add_model,
+    add_repair,
+    add_result,
+    add_table,
+    add_unseen,
+    usable_model,
+)
 from mixedgm.cli.output import check_output, columns_of, deliver
-from mixedgm.errors import ParameterError
 
 USAGE = "MODEL TABLE [--column NAME] [options]"
 SUMMARY = "predict columns of a table from all its other columns"
@@ -49,7 +55,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(args: Namespace, console: Console) -> None:
     """Predict columns of a table."""
     from mixedgm.table import read_table
-    from mixedgm.table.sources import source_of
+    from mixedgm.table.parted.sources import source_of
 
     check_output(args.output, args.model, args.table)
     model = usable_model(args, console)

@@ -6,20 +6,21 @@ from argparse import ArgumentParser, Namespace
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
+from mixedgm.base.errors import ParameterError
+from mixedgm.base.printable import quoted
 from mixedgm.cli.console import Console, in_options
 from mixedgm.cli.fitting_options import read_columns
 from mixedgm.cli.lists import LIST_RULE, listed
-from mixedgm.cli.model_options import (
+from mixedgm.cli.options import (
     add_computation,
     add_given,
+    add_list,
     add_model,
+    add_result,
     known_values,
     usable_model,
 )
-from mixedgm.cli.options import add_list, add_result
 from mixedgm.cli.output import check_output, columns_of, deliver
-from mixedgm.errors import ParameterError
-from mixedgm.printable import quoted
 
 if TYPE_CHECKING:
     from mixedgm.estimator.model import MixedGraphicalModel
@@ -94,8 +95,8 @@ def run(args: Namespace, console: Console) -> None:
 def _deliver_number(
     args: Namespace, console: Console, model: MixedGraphicalModel, given: Any, how: Any
 ) -> None:
-    from mixedgm.studies.joint_discrepancy import margin_notes, pair_notes
-    from mixedgm.views.result import how_found
+    from mixedgm.results.result import how_found
+    from mixedgm.studies.fit_check.joint_discrepancy import margin_notes, pair_notes
 
     if args.entropy is not None:
         names = listed(args.entropy)

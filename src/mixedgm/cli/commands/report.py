@@ -6,13 +6,12 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mixedgm.base.errors import ParameterError
+from mixedgm.base.printable import quoted
 from mixedgm.cli.console import Console
 from mixedgm.cli.fitting_options import add_fitting, fit_options, fitted_model, read_columns
-from mixedgm.cli.network_options import add_node_group, node_groups
-from mixedgm.cli.options import add_output
+from mixedgm.cli.options import add_node_group, add_output, node_groups
 from mixedgm.cli.output import check_model_output
-from mixedgm.errors import ParameterError
-from mixedgm.printable import quoted
 
 if TYPE_CHECKING:
     from mixedgm.estimator.model import MixedGraphicalModel
@@ -31,7 +30,7 @@ mixedgm report survey.csv -o survey.html
 mixedgm report survey.mgm survey.csv -o survey.html
 mixedgm report survey.mgm survey.csv -o survey.html --tests --bootstrap 500
 mixedgm report survey.csv -o survey.html --groups site --title "Survey"
-mixedgm report survey.csv -o survey.html --node-group health=pain,smoker,visits
+mixedgm report survey.csv -o survey.html --node-group health=pain,smoker
 """
 
 _TABLES = (".csv", ".tsv", ".parquet", ".gz")
@@ -73,7 +72,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace, console: Console) -> None:
     """Fit or load, study, write the report."""
-    from mixedgm.html_report.material import MOST_CHECKED
+    from mixedgm.report.material import MOST_CHECKED
 
     is_table = Path(args.input).suffix.lower() in _TABLES
     inputs = [args.input, *([args.table] if args.table is not None else [])]
@@ -125,8 +124,8 @@ def _studies(
 ) -> dict[str, Any]:
     """Return what the report has besides the model."""
     from mixedgm.estimator.groups import compare
-    from mixedgm.studies.bootstrap import bootstrap
-    from mixedgm.studies.edge_tests import edge_tests
+    from mixedgm.studies.edges.tests import edge_tests
+    from mixedgm.studies.resampling.bootstrap import bootstrap
 
     wanted = {"--tests": args.tests, "--bootstrap": args.bootstrap, "--groups": args.groups}
     asked = [name for name, value in wanted.items() if value]

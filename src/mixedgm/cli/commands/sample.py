@@ -5,14 +5,15 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 
 from mixedgm.cli.console import Console
-from mixedgm.cli.model_options import (
+from mixedgm.cli.options import (
     add_computation,
     add_given,
     add_model,
+    add_number,
+    add_result,
     known_values,
     usable_model,
 )
-from mixedgm.cli.options import add_number, add_result
 from mixedgm.cli.output import check_output, columns_of, deliver
 
 USAGE = "MODEL [-n N] [-o FILE] [--given A=X,...]"

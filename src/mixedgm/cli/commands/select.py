@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mixedgm.base.errors import ParameterError
 from mixedgm.cli.console import Console
 from mixedgm.cli.fitting_options import (
     add_fitting,
@@ -25,19 +26,12 @@ from mixedgm.cli.options import (
     add_table,
     check_checkpoint,
 )
-from mixedgm.cli.output import (
-    check_model_output,
-    check_output,
-    check_picture,
-    draw,
-    write_columns,
-)
-from mixedgm.errors import ParameterError
+from mixedgm.cli.output import check_model_output, check_output, check_picture, draw, write_columns
 
 if TYPE_CHECKING:
     from mixedgm.estimator.model import MixedGraphicalModel
-    from mixedgm.fitted import FittedModel
-    from mixedgm.table.assemble import Columns
+    from mixedgm.fit.fitted import FittedModel
+    from mixedgm.table.read import Columns
 
 USAGE = "TABLE [--criterion NAME] [-o MODEL] [options]"
 SUMMARY = "choose the penalty by a criterion and list all scores"
@@ -115,8 +109,8 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace, console: Console) -> None:
     """Choose, print the scores, write what was asked for."""
-    from mixedgm.views.canvas import draw_without_window
-    from mixedgm.views.text import lam_text
+    from mixedgm.pictures.canvas import draw_without_window
+    from mixedgm.results.text import lam_text
 
     check_model_output(args.output, args.table)
     for output in (args.scores, args.plot):
@@ -176,7 +170,7 @@ def _check_options(args: Namespace) -> None:
 
 def _criterion(args: Namespace, groups: Any) -> Any:
     """The criterion by its name, with the options that were given."""
-    from mixedgm.path.selection import NAMED
+    from mixedgm.select.selection import NAMED
 
     given: dict[str, Any] = {}
     for option, owners in _BELONGS.items():
@@ -192,7 +186,7 @@ def _criterion(args: Namespace, groups: Any) -> Any:
 
 def _columns(fitted: FittedModel) -> Columns:
     """lam, number of edges, all scores, and whether, or for which columns, it was chosen."""
-    from mixedgm.views.tables import chosen_columns, path_of, score_columns
+    from mixedgm.results.tables import chosen_columns, path_of, score_columns
 
     path = path_of(fitted)
     columns: dict[str, Any] = {"lam": path.lams, "n_edges": path.n_edges}
@@ -209,7 +203,7 @@ def _text(fitted: FittedModel, width: int) -> str:
     """The columns that decide, with an arrow at the chosen lam."""
     import numpy as np
 
-    from mixedgm.views.text import table_text
+    from mixedgm.results.text import table_text
 
     if isinstance(fitted.report.lam, tuple):
         return table_text(_per_node(fitted), width)

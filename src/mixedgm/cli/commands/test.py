@@ -6,11 +6,11 @@ from argparse import ArgumentParser, Namespace
 
 from mixedgm.cli.console import Console
 from mixedgm.cli.fitting_options import read_columns
-from mixedgm.cli.model_options import add_model
 from mixedgm.cli.options import (
     add_choice,
     add_format,
     add_jobs,
+    add_model,
     add_output,
     add_seed,
     add_table,
@@ -56,7 +56,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(args: Namespace, console: Console) -> None:
     """Test all pairs and write the list."""
     from mixedgm.estimator.model import load
-    from mixedgm.studies.edge_tests import edge_tests
+    from mixedgm.studies.edges.tests import edge_tests
 
     check_output(args.output, args.model, args.table)
     model = load(args.model)

@@ -1,0 +1,1 @@
+"""Plumbing: errors, text, files, threads, processes, compiled functions."""

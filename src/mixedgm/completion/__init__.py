@@ -1,1 +1,0 @@
-"""Rows with gaps and a model -> completed rows with weights."""

@@ -1,0 +1,1 @@
+"""A table and options -> a fitted model: the street through all rooms above."""

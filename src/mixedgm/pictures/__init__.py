@@ -1,0 +1,1 @@
+"""A fitted model or a result in -> pictures, computing nothing new."""

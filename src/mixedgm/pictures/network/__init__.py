@@ -1,0 +1,1 @@
+"""A fitted model in -> the picture of its network."""

@@ -1,0 +1,1 @@
+"""A fitted model in -> tables, text, HTML and files of it, computing nothing new."""

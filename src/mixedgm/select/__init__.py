@@ -1,0 +1,1 @@
+"""A path and rows -> the point, or the graph, that a criterion chooses."""

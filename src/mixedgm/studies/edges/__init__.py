@@ -1,0 +1,1 @@
+"""Which edges there are, how strong, how certain, and in words."""

@@ -1,0 +1,1 @@
+"""How graphs differ between groups of rows."""

@@ -1,0 +1,1 @@
+"""What is missing, what that means, and rows completed."""

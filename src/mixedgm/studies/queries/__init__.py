@@ -1,0 +1,1 @@
+"""What a model says about columns when others are known."""

@@ -1,0 +1,1 @@
+"""How a fit varies between resamples of its rows."""

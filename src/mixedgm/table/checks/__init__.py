@@ -1,0 +1,1 @@
+"""A table and its options -> all findings at once, before any fit."""

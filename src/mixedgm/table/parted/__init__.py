@@ -1,0 +1,1 @@
+"""A table in parts -> its design, part by part, never put together."""

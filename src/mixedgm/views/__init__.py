@@ -1,1 +1,0 @@
-"""A fitted model in -> tables, text, HTML, files and pictures of it, computing nothing new."""
