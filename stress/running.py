@@ -18,19 +18,28 @@ from stress.campaign import Campaign, Case
 
 _CASES_PER_PROCESS = 500
 _COLD = 180.0  # the first case of a process may have to wait for kernels to be compiled
-_WAIT = 10.0  # times as long by the clock as by the processor: other work may be on the machine
 
 
 def run(
-    name: str, campaign: Campaign, seeds: Sequence[int], code: str, jobs: int
+    name: str,
+    campaign: Campaign,
+    seeds: Sequence[int],
+    code: str,
+    jobs: int,
+    *,
+    patience: float = 10.0,
 ) -> Iterator[Case]:
-    """Cases as they end; whoever stops listening ends the workers."""
+    """Cases as they end; whoever stops listening ends the workers.
+
+    A case may take `patience` times as long by the clock as by the processor: other work may be on
+    the machine.
+    """
     waiting: queue.SimpleQueue[int] = queue.SimpleQueue()
     for seed in seeds:
         waiting.put(seed)
     done: queue.SimpleQueue[Case | None] = queue.SimpleQueue()
     stop = threading.Event()
-    arguments = (name, campaign, code, waiting, done, stop)
+    arguments = (name, campaign, code, patience, waiting, done, stop)
     threads = [threading.Thread(target=_serve, args=arguments) for _ in range(jobs)]
     for thread in threads:
         thread.start()
@@ -48,7 +57,7 @@ def run(
             thread.join()
 
 
-def _serve(name, campaign, code, waiting, done, stop) -> None:  # type: ignore[no-untyped-def]
+def _serve(name, campaign, code, patience, waiting, done, stop) -> None:  # type: ignore[no-untyped-def]
     worker = None
     try:
         while not stop.is_set():
@@ -59,7 +68,7 @@ def _serve(name, campaign, code, waiting, done, stop) -> None:  # type: ignore[n
             if worker is None or worker.cases >= _CASES_PER_PROCESS:
                 if worker is not None:
                     worker.end()
-                worker = _Worker(name, code)
+                worker = _Worker(name, code, patience)
             case = worker.case(campaign, seed, code, stop)
             if case is None:  # stopped
                 break
@@ -75,7 +84,8 @@ def _serve(name, campaign, code, waiting, done, stop) -> None:  # type: ignore[n
 class _Worker:
     """A process that takes one case after the other."""
 
-    def __init__(self, name: str, code: str) -> None:
+    def __init__(self, name: str, code: str, patience: float) -> None:
+        self.patience = patience
         self.process = subprocess.Popen(
             [sys.executable, "-m", "stress.worker", name, code],
             stdin=subprocess.PIPE,
@@ -95,7 +105,7 @@ class _Worker:
         try:
             self.process.stdin.write(f"{seed}\n".encode())
             self.process.stdin.flush()
-            line = self._line(start + _WAIT * limit, stop)
+            line = self._line(start + self.patience * limit, stop)
         except BrokenPipeError:
             line = b""
         if stop.is_set() and not line:
@@ -109,7 +119,9 @@ class _Worker:
         self.end()
         ended = self.process.returncode
         what = (
-            f"did not end in {_WAIT * limit:g} s" if line is None else f"its process died ({ended})"
+            f"did not end in {self.patience * limit:g} s"
+            if line is None
+            else f"its process died ({ended})"
         )
         return Case(seed, "no answer", [what], round(seconds, 3), 0.0, code)
 

@@ -61,8 +61,10 @@ def test_edges_in_all_formats_agree_with_the_model(folder: Path) -> None:
     for pair in ({"height", "weight"}, {"height", "group"}, {"height", "mood"}):
         assert pair in pairs
     records = json.loads(mixedgm("edges", "survey.mgm", "--format", "json", cwd=folder).stdout)
-    assert [list(record.values())[:6] for record in records] == [list(edge)[:6] for edge in edges]
-    assert list(records[0]) == [*FIELDS, "probability"]
+    assert [[record[name] for name in FIELDS] for record in records] == [
+        [getattr(edge, name) for name in FIELDS] for edge in edges
+    ]
+    assert list(records[0]) == [*FIELDS[:5], "probability", *FIELDS[5:]]
     assert all(record["probability"] >= 0.7 for record in records)
     rows = rows_of(mixedgm("edges", "survey.mgm", "--format", "csv", cwd=folder).stdout)
     assert [float(row["strength"]) for row in rows] == [edge.strength for edge in edges]

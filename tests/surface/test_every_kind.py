@@ -598,7 +598,7 @@ def test_residuals_of_the_check_are_those_of_scores_and_counts(model, table, che
     assert (levels.groupby("column").sum()["observed"] == N_ROWS).all()
 
 
-@asks("check.plot", "check.flags")
+@asks("check.plot", "check.flags", "check.by_meaning")
 def test_the_check_is_drawn_and_says_what_is_wrong(checked, model, table, axes):
     assert checked.plot().images[0].get_array().shape == (9, 9)
     assert "of 45 columns and pairs flagged" in str(checked).replace("\n ", "")
@@ -606,6 +606,7 @@ def test_the_check_is_drawn_and_says_what_is_wrong(checked, model, table, axes):
     flagged = judged[judged["flagged"]]
     assert len(flagged) == len(checked.flagged) > 0
     assert checked.flags()["advice"].tolist() == flagged["advice"].tolist()
+    assert sum(len(remedy.flags) for remedy in checked.by_meaning()) == len(flagged)
     assert (judged["meaning"] != "").equals(judged["flagged"])
 
 
@@ -664,7 +665,7 @@ def test_the_check_finds_what_is_wrong_and_nothing_else(plain):
 
 @asks(
     *("bootstrap.selection", "bootstrap.intervals", "bootstrap.parameters"),
-    *("bootstrap.difference", "bootstrap.differences"),
+    *("bootstrap.difference", "bootstrap.differences", "bootstrap.strengths"),
 )
 def test_the_bootstrap_has_a_row_for_every_parameter(model, table, resampled):
     edges = resampled.selection()
@@ -701,6 +702,12 @@ def test_the_bootstrap_has_a_row_for_every_parameter(model, table, resampled):
     assert own["source_level"].tolist() == PAIN
     both = told[(told["source"] == "age") & (told["target"] == "debt")]
     assert both["target_level"].tolist() == ["debt != 0", "debt"]
+    strong = resampled.strengths()
+    assert len(strong) == math.comb(len(KIND), 2)
+    known = strong.dropna(subset=["lower", "upper"])
+    assert set(known["kind"]) == set(strong["kind"])
+    assert (known["lower"] <= known["strength"]).all()
+    assert (known["strength"] <= known["upper"]).all()
     sizes = resampled.intervals()
     assert len(sizes.groupby(["source", "target"])) == math.comb(len(KIND), 2)
     both = sizes[(sizes["source"] == "age") & (sizes["target"] == "debt")]

@@ -257,8 +257,6 @@ def test_tests_of_edges(fitted):
     one = [pair for pair in complete.index if complete.loc[pair, "df"] == 1]
     ratio = tests.loc[one, "se"] / complete.loc[one, "se"]
     assert 1.0 < ratio.mean() < 1.6
-    with pytest.raises(mg.NotYetError, match="clusters"):
-        mg.edge_tests(model, table, cluster=np.arange(len(table)))
     with pytest.raises(mg.NotYetError, match="covariance='rows'"):
         mg.edge_tests(model, table, covariance="model")
 

@@ -367,7 +367,7 @@ def test_control_c_on_the_terminal_with_processes(tmp_path: Path) -> None:
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     limit = time.monotonic() + PATIENCE
-    while len(list(folder.glob("0*.npz"))) < 5 and time.monotonic() < limit:
+    while len(list(folder.glob("0*.npz"))) < 6 and time.monotonic() < limit:
         assert child.poll() is None, child.communicate()[1]
         time.sleep(0.05)
     os.killpg(child.pid, signal.SIGINT)
@@ -376,7 +376,8 @@ def test_control_c_on_the_terminal_with_processes(tmp_path: Path) -> None:
     n_done = int(out.split()[1])
     assert 5 <= n_done <= 50
     assert f"interrupted: {n_done} of 100" in errors
-    assert len(list(folder.glob("*.npz"))) == n_done
+    # The signal may come when a task is on disk and not yet counted.
+    assert len(list(folder.glob("*.npz"))) - n_done in (0, 1)
 
 
 # -- workers that are killed ------------------------------------------

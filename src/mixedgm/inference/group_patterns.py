@@ -136,8 +136,8 @@ def balanced_limit(same: Floats) -> float:
 
     Examples
     --------
-    >>> balanced_limit(np.array([0.1, 0.5, 0.6, 0.7, 1.0, 1.0])).round(2)
-    0.62
+    >>> round(balanced_limit(np.array([0.1, 0.5, 0.6, 0.7, 1.0, 1.0])), 2)
+    0.65
     >>> balanced_limit(np.array([0.6, 0.9, 1.0]))
     0.5
     """

@@ -422,6 +422,7 @@ def _pair_replicates(
     left = left_by_predictors(Contrasts(task.layout).reduced, held, task.total_weight)
     return PairReplicates(
         fitted=fitted,
+        rows=RestRows.of(plan.design),
         method=plan.held.method,
         layout=layout,
         estimate=whole["pair_values"],

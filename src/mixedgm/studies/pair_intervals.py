@@ -17,7 +17,7 @@ from scipy.stats import norm
 
 from mixedgm.errors import ParameterError
 from mixedgm.fitted import FittedModel
-from mixedgm.inference.strength import ConditionalInformation
+from mixedgm.inference.strength import ConditionalInformation, RestRows
 from mixedgm.inference.strength import freedom as pair_freedom
 from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.model.params import Params
@@ -41,6 +41,8 @@ class PairReplicates:
     """
 
     fitted: FittedModel
+    rows: RestRows
+    """The table's own, at which strengths are computed."""
     method: str
     """What stands beside every pair: "free", all other pairs; "graph", those that pass a test."""
     layout: Layout
@@ -74,8 +76,7 @@ class PairReplicates:
     def strengths(self, level: float) -> Columns:
         """One entry per pair, the strongest first."""
         fitted, layout = self.fitted, self.layout
-        rows = fitted.rows or fitted.drawn_rows()
-        inside = ConditionalInformation(self.params, rows, fitted.schema.covariates)
+        inside = ConditionalInformation(self.params, self.rows, fitted.schema.covariates)
         out = np.full((3, layout.n_groups), np.nan)
         for group in range(layout.n_groups):
             out[:, group] = self._pair_of(group).strength(inside, level)

@@ -139,11 +139,10 @@ def test_frequencies_bound_and_stable_edges(table):
     assert {frozenset((e.source, e.target)) for e in model.edges_} == stable
     assert stable
     frame = model.edges()
-    found = {frozenset(row[:2]): row[-1] for row in frame.itertuples(index=False)}
+    found = {frozenset((row.source, row.target)): row.frequency for row in frame.itertuples()}
     expected = {
         frozenset(p): f for p, f in zip(PAIRS, by_lam[index], strict=True) if frozenset(p) in stable
     }
-    assert frame.columns[-1] == "frequency"
     assert found == pytest.approx(expected)
     matrix, nodes = model.fitted_.selection_frequency, [c.name for c in model.schema_.nodes]
     for (a, b), f in zip(PAIRS, by_lam[index], strict=True):

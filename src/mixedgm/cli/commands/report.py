@@ -31,7 +31,7 @@ mixedgm report survey.csv -o survey.html
 mixedgm report survey.mgm survey.csv -o survey.html
 mixedgm report survey.mgm survey.csv -o survey.html --tests --bootstrap 500
 mixedgm report survey.csv -o survey.html --groups site --title "Survey"
-mixedgm report survey.csv -o survey.html --node-group health=pain,smoker,visits
+mixedgm report survey.csv -o survey.html --node-group health=pain,smoker
 """
 
 _TABLES = (".csv", ".tsv", ".parquet", ".gz")
