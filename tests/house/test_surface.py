@@ -45,7 +45,7 @@ def used_names(tree: ast.Module) -> set[str]:
     return {name for name in names if name.split(".")[0] == "mixedgm"}
 
 
-@pytest.mark.parametrize("path", sorted((TESTS / "surface").glob("*.py")), ids=lambda p: p.name)
+@pytest.mark.parametrize("path", sorted((TESTS / "surface").rglob("*.py")), ids=lambda p: p.name)
 def test_the_surface_is_tested_by_public_names(path: Path) -> None:
     if path.name not in EXCEPTIONS:
         dunder = {"mixedgm.__all__"}

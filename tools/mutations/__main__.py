@@ -104,15 +104,15 @@ def caught_by(tree: Path, defect: Defect, known: str | None, near: bool) -> str:
 def steps(tree: Path, defect: Defect) -> Iterator[tuple[str, ...]]:
     """Yield tests from near to far: the mirror of the file, those named with it, its room's."""
     path = Path(defect.file)
-    unit = Path("tests/unit") / path.parts[0] if len(path.parts) > 1 else Path("tests/unit")
+    unit = Path("tests/unit") / path.parent
     stem = path.stem if path.stem != "__init__" else path.parent.name
     mirror = sorted(str(file.relative_to(tree)) for file in (tree / unit).glob(f"test_{stem}*.py"))
-    yield (f"src/mixedgm/{defect.file}", *mirror, f"tests/unit/test_{path.parts[0]}.py")
+    yield (f"src/mixedgm/{defect.file}", *mirror)
     if defect.near:
         yield defect.near
     if path.parts[0] in SUITES:
         yield (f"tests/contracts/test_{SUITES[path.parts[0]]}.py",)
-    if len(path.parts) > 1 and (tree / unit).exists():
+    if (tree / unit).exists():
         yield (str(unit),)
 
 

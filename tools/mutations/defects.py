@@ -76,7 +76,11 @@ DEFECTS = (
         "spawn_key=(*root.spawn_key, k % 7)",
     ),
     Defect("base/printable.py", "cut(text[1:-1], most - 2)", "cut(text[1:-1], most)"),
-    Defect("fit/options.py", "if value is None or isinstance", "if isinstance"),
+    Defect(
+        "fit/options.py",
+        "if value is None or isinstance(value, (bool",
+        "if isinstance(value, (bool",
+    ),
     Defect(
         "base/threads.py",
         "return [results[k] for k in range(len(tasks))]",
@@ -156,7 +160,7 @@ DEFECTS = (
         'complete = model.missing == "drop"',
         ("tests/surface/studies/missing/test_imputer.py",),
     ),
-    # -- html_report
+    # -- report
     Defect(
         "report/graph.py",
         '"y": number(-y),',
@@ -450,7 +454,7 @@ DEFECTS = (
         "np.where(np.isnan(real), -1, real != 0.0) if code < 0 else real != 0.0",
         "real != 0.0",
     ),
-    # -- views
+    # -- results and pictures
     Defect(
         "pictures/network/plot.py",
         "linewidths=[self.scale.width(sizes[at]) for at in plain]",

@@ -24,7 +24,7 @@ from mixedgm.results.export import csv_text, write
 from mixedgm.results.summary import summarise
 from mixedgm.results.text import edges_text, table_text
 from tests.support.load import n_calls
-from tests.unit.pictures.models import REPORT, by_hand, chain
+from tests.support.models import REPORT, by_hand, chain
 
 NAMES = [
     ("a\x1b[31m", "\x1b]0;title\x07", "\x9b2J", "\x7f"),

@@ -1,4 +1,4 @@
-// Soft areas behind the columns of a group, each with its name: `mixedgm.views.areas` for the screen.
+// Soft areas behind the columns of a group, each with its name: `mixedgm.pictures.network.labels` for the screen.
 
 import { mixed } from "./colours.js";
 

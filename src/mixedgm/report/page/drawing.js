@@ -35,7 +35,7 @@ const SMALLEST = 11.5; // pixels of type
  */
 
 /**
- * How large nodes and names are: `mixedgm.views.room.Room` for the screen. Names stand inside where
+ * How large nodes and names are: `mixedgm.pictures.network.sizes.Room` for the screen. Names stand inside where
  * all of them fit there.
  * @param {Scene} scene
  * @param {Camera} camera

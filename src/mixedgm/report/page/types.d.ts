@@ -1,4 +1,4 @@
-/** What the Python side writes into the page: `mixedgm.html_report.document.content`. */
+/** What the Python side writes into the page: `mixedgm.report.document.content`. */
 
 export type Sign = "+" | "-" | "";
 export type Cell = string | number | boolean | null;
@@ -44,7 +44,7 @@ export interface Edge {
   says?: string;
 }
 
-/** `mixedgm.views.scale.Scale`: what decides widths (in points) and opacities of lines. */
+/** `mixedgm.pictures.network.sizes.Scale`: what decides widths (in points) and opacities of lines. */
 export interface ScaleLook {
   maximum: number;
   cut: number | null;

@@ -21,7 +21,7 @@ from mixedgm.pictures.network.plot import plot_network
 from mixedgm.pictures.network.positions import positions
 from mixedgm.pictures.network.sizes import Scale, automatic_cut
 from mixedgm.pictures.path import plot_path, plot_selection
-from tests.unit.pictures.models import chain, with_strengths
+from tests.support.models import chain, with_strengths
 
 
 def weighted(weights, n=None):

@@ -15,8 +15,8 @@ from mixedgm.pictures.matrices import parameter_matrix, plot_parameters
 from mixedgm.pictures.network.plot import plot_network
 from mixedgm.pictures.network.positions import positions
 from mixedgm.pictures.path import path_norms, plot_path
+from tests.support.models import chain
 from tests.support.people import people
-from tests.unit.pictures.models import chain
 
 PLOTS = [plot_network, plot_path, plot_parameters]
 NAMED = ["spring", "circle", "kamada-kawai"]
