@@ -1,4 +1,4 @@
-"""What a path of a wide table allocates: the formula of docs/architecture.md, and how it grows."""
+"""What a path of a wide table allocates: the formula of docs/scale.md, and how it grows."""
 
 import json
 import os
@@ -72,7 +72,7 @@ def found():
 
 
 def formula(one):
-    """Bytes, as docs/architecture.md states them."""
+    """Bytes, as docs/scale.md states them."""
     d, q, n = one["d"], N_DISCRETE * N_LEVELS, N_ROWS
     blocks = np.sum((np.array(one["neighbours"]) + 2.0) ** 2)
     work = N_THREADS * (32 * d + 2**18)
