@@ -183,10 +183,10 @@ def read_columns(args: Namespace) -> tuple[Frame, NDArray[Any] | None]:
 
     frame = as_frame(args.table)
     for name in listed(args.drop):
-        frame, _ = without_column(frame, name, "--drop")
+        frame, _ = without_named(frame, name, "--drop")
     if args.weights_column is None:
         return frame, None
-    frame, column = without_column(frame, args.weights_column, "--weights-column")
+    frame, column = without_named(frame, args.weights_column, "--weights-column")
     return frame, column.to_numpy()
 
 
@@ -210,9 +210,9 @@ def read_any(args: Namespace) -> tuple[Frame | Reader, Frame, Any]:
     drop = tuple(listed(args.drop))
     every = as_frame(next(source.frames())[1])
     for name in drop:
-        every, _ = without_column(every, name, "--drop")
+        every, _ = without_named(every, name, "--drop")
     if args.weights_column is not None:
-        without_column(every, args.weights_column, "--weights-column")
+        without_named(every, args.weights_column, "--weights-column")
     if scheduler is not None:
         return _on_workers(source, drop, scheduler), every, args.weights_column
     reader = read_locally(WithoutColumns(source, drop) if drop else source)
@@ -239,17 +239,14 @@ def add_scheduler(parser: ArgumentParser) -> None:
     )
 
 
-def without_column(frame: Frame, name: str, option: str) -> tuple[Frame, Any]:
+def without_named(frame: Frame, name: str, option: str) -> tuple[Frame, Any]:
     """Return the frame without a column, and that column; `option` named it."""
-    from mixedgm.table import Frame
+    from mixedgm.table.read import without_column
 
     if name not in frame.positions:
         hint = near_matches(name, frame.names)
         raise ParameterError(f"{option} names {quoted(name)}, which is not a column; {hint}")
-    at = frame.positions[name]
-    rest = [k for k in range(len(frame.names)) if k != at]
-    names, columns = [frame.names[k] for k in rest], [frame.columns[k] for k in rest]
-    return Frame(tuple(names), tuple(columns), frame.n_rows, frame.library), frame.columns[at]
+    return without_column(frame, name), frame.columns[frame.positions[name]]
 
 
 def column_options(args: Namespace) -> dict[str, Any]:

@@ -46,8 +46,6 @@ class BundledTable:
         return BytesIO(gzip.decompress(packed) if self.file.endswith(".gz") else packed)
 
 
-_NO_YES = ("No", "Yes")
-
 WAGE = BundledTable(
     "wage.parquet",
     {

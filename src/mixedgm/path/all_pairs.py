@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.model.pair_weights import PairWeights
+from mixedgm.penalty.group_lasso import GroupLasso
 
 Mask = NDArray[np.bool_]
 
@@ -35,6 +36,10 @@ class AllPairs:
         by_formula = pairs_of_kinds(of.kind, of.by_kind == 0.0)
         by_formula = by_formula[of.of(*by_formula.T) == 0.0]  # unless it is an exception
         return np.unique(np.concatenate([by_formula, named]), axis=0)
+
+    def penalty(self, layout: Layout) -> GroupLasso:
+        """Return the penalty on the pairs of a layout."""
+        return GroupLasso(layout, self.weights.of(*layout.pairs.T))
 
     def first(self, known: Layout | None) -> Ints:
         """(k, 2) candidates to begin with: those that are free, and those of another layout."""

@@ -25,26 +25,36 @@ AnyDesign = Design | PartedDesign
 """The rows of a table, in memory or in parts."""
 
 
+def units_of(
+    mean: Floats, variance: Floats, reference: Reference | None
+) -> tuple[Units, NDArray[np.bool_]]:
+    """Units in which columns have mean 0 and variance 1, and which columns do not vary.
+
+    These have the units of the reference, or 1.
+    """
+    scale = np.sqrt(variance)
+    constant = scale <= 1e-13 * np.abs(mean)
+    scale[constant] = 1.0
+    if reference is not None:
+        mean = np.where(constant, reference.mean, mean)
+        scale = np.where(constant, np.sqrt(reference.variance), scale)
+    return Units(mean, scale), constant
+
+
 def parted_rows(
     design: PartedDesign, reference: Reference | None, n_threads: int
 ) -> tuple[Units, Mask, PartedRows, Floats]:
     """Units, levels with rows, standardised rows, and which design columns of numbers vary."""
     observed, declared = parted_levels(design), design.schema.spans
-    centre, variance = design.number_moments
-    scale = np.sqrt(variance)
-    constant = scale <= 1e-13 * np.abs(centre)
-    scale[constant] = 1.0
-    if reference is not None:
-        centre = np.where(constant, reference.mean, centre)
-        scale = np.where(constant, np.sqrt(reference.variance), scale)
-    nodes = declared.kept(observed).standardised(centre, scale)
+    units, constant = units_of(*design.number_moments, reference)
+    nodes = declared.kept(observed).standardised(units.centre, units.scale)
     code: tuple[NDArray[np.int64], ...] = ()
     if not observed.all():
         masks = np.split(observed, np.cumsum(design.schema.n_levels)[:-1])
         code = tuple(np.cumsum(mask) - 1 for mask in masks)
-    opener = Standardising(declared, nodes, centre, scale, constant, code)
+    opener = Standardising(declared, nodes, units.centre, units.scale, constant, code)
     rows = PartedRows(design.parts, opener, design.sizes, nodes, n_threads)
-    return Units(centre, scale), observed, rows, _varying(rows, opener, scale)
+    return units, observed, rows, _varying(rows, opener, units.scale)
 
 
 def losses_of(params: Params, design: AnyDesign, n_observed: float = np.inf) -> Floats:

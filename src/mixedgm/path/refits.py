@@ -24,7 +24,6 @@ from mixedgm.objective.contract import Smooth
 from mixedgm.objective.ridge import Ridged
 from mixedgm.path.path import Path
 from mixedgm.path.task import Task
-from mixedgm.penalty.group_lasso import GroupLasso
 from mixedgm.solve.contrasts import Contrasts
 from mixedgm.solve.monte_carlo import MonteCarlo
 from mixedgm.solve.problem import Problem
@@ -377,8 +376,7 @@ def _sampled(
     numbers = np.zeros(task.layout.nodes.n_real)
     numbers[known.noisy] = noise_worth_one_row(task)[known.noisy]
     ridged = RidgedSample.of(small, edges, numbers)
-    none = GroupLasso.none(small.layout)
-    problem = Problem(ridged, none, 0.0, task.yardstick[groups])
+    problem = Problem.unpenalised(ridged, task.yardstick[groups])
     solution = task.confined(problem, groups, start, task.solver, tol, max_iter)
     return Unshrunken(solution, solution.evaluation.value, known.ridge, known.noisy)
 
@@ -414,7 +412,7 @@ def refit_problem(
     numbers = np.zeros(task.layout.nodes.n_real)
     numbers[noisy] = noise_worth_one_row(task)[noisy]
     smooth = Ridged(small, edges, numbers) if edges.any() or len(noisy) else small
-    return Problem(smooth, GroupLasso.none(small.layout), 0.0, task.yardstick[groups])
+    return Problem.unpenalised(smooth, task.yardstick[groups])
 
 
 def refit_of_resample(

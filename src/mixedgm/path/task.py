@@ -27,7 +27,7 @@ from mixedgm.objective.contract import Smooth
 from mixedgm.objective.likelihood import Likelihood
 from mixedgm.objective.pseudolikelihood import Pseudolikelihood
 from mixedgm.path.all_pairs import AllPairs, Permitted
-from mixedgm.path.parted_rows import parted_levels, parted_rows, parted_spikes
+from mixedgm.path.parted_rows import parted_levels, parted_rows, parted_spikes, units_of
 from mixedgm.path.recipe import Lam, Loss, Recipe
 from mixedgm.penalty import weights as edge_weights
 from mixedgm.penalty.group_lasso import GroupLasso
@@ -227,12 +227,11 @@ class Task:
         assert self.beyond is not None
         assert isinstance(self.smooth, Pseudolikelihood)
         layout = self.layout.appended(pairs)
-        u, v = layout.pairs.T
         task = replace(
             self,
             smooth=replace(self.smooth, layout=layout),
-            penalty=GroupLasso(layout, self.beyond.weights.of(u, v)),
-            yardstick=self.beyond.yardstick.of(u, v),
+            penalty=self.beyond.penalty(layout),
+            yardstick=self.beyond.yardstick.of(*layout.pairs.T),
         )
         # Neither depends on the candidates.
         vars(task).update(null=task.extended(self.null), lam_max=self.lam_max)
@@ -297,7 +296,7 @@ class Task:
         if len(free) == 0:
             return self._looked_outside(start)
         small = self.smooth.restrict(free)
-        problem = Problem(small, GroupLasso.none(small.layout), 0.0, self.yardstick[free])
+        problem = Problem.unpenalised(small, self.yardstick[free])
         theta = self.confined(problem, free, start, self.solver, tol=1e-9, max_iter=200).theta
         return self._looked_outside(Start(theta, self.smooth.evaluate(theta)))
 
@@ -450,9 +449,7 @@ def _adapted_beyond(task: Task, beyond: AllPairs) -> dict[str, Any]:
 
     layout, n = task.layout, task.total_weight
     pilot = beyond.calibrated()
-    plain = replace(
-        task, penalty=GroupLasso(layout, pilot.weights.of(*layout.pairs.T)), beyond=pilot
-    )
+    plain = replace(task, penalty=pilot.penalty(layout), beyond=pilot)
     recipe = Recipe(tol=PILOT_TOL)
     start = replace(plain.null, lam=plain.lam_max)
     lam = layout.conditionals_at_most / np.sqrt(n)
@@ -462,8 +459,7 @@ def _adapted_beyond(task: Task, beyond: AllPairs) -> dict[str, Any]:
     active = sizes > 0.0
     sizes = edge_weights.adaptive(sizes[active], n)
     adapted = beyond.times(float(edge_weights.adaptive(np.zeros(1), n)[0]), pairs[active], sizes)
-    weights = adapted.weights.of(*layout.pairs.T)
-    return {"beyond": adapted, "penalty": GroupLasso(layout, weights)}
+    return {"beyond": adapted, "penalty": adapted.penalty(layout)}
 
 
 def _is_wide(nodes: Nodes, recipe: Recipe) -> bool:
@@ -596,20 +592,15 @@ def _standardised(
         np.square(numbers[rows], out=squares[rows])
 
     _by_rows(centred, columns.shape, n_threads)
-    scale = np.sqrt(share @ squares)
-    constant = scale <= 1e-13 * np.abs(centre)
-    scale[constant] = 1.0
-    if reference is not None:
-        centre = np.where(constant, reference.mean, centre)
-        scale = np.where(constant, np.sqrt(reference.variance), scale)
+    units, constant = units_of(centre, share @ squares, reference)
     if constant.any():
         numbers[:, constant] = 0.0
 
     def scaled(rows: slice) -> None:
-        numbers[rows] /= scale
+        numbers[rows] /= units.scale
 
     _by_rows(scaled, numbers.shape, n_threads)
-    return Units(centre, scale), numbers
+    return units, numbers
 
 
 def _by_rows(change: Callable[[slice], None], shape: tuple[int, ...], n_threads: int) -> None:

@@ -82,6 +82,11 @@ class Problem:
     _last: list[tuple[Floats, Evaluation]] = field(default_factory=list, init=False, repr=False)
     _lifted: list[tuple[Floats, Floats]] = field(default_factory=list, init=False, repr=False)
 
+    @classmethod
+    def unpenalised(cls, smooth: Smooth, yardstick: Floats) -> Problem:
+        """Minimise a smooth function alone: all groups are free."""
+        return cls(smooth, GroupLasso.none(smooth.layout), 0.0, yardstick)
+
     def evaluate(self, theta: Floats, *, final: bool = False) -> Evaluation:
         """Value and gradient of the smooth part.
 

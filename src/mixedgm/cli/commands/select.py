@@ -17,7 +17,7 @@ from mixedgm.cli.fitting_options import (
     fitted_model,
     read_columns,
     with_per_node,
-    without_column,
+    without_named,
 )
 from mixedgm.cli.options import (
     add_checkpoint,
@@ -147,7 +147,7 @@ def _chosen(args: Namespace, console: Console) -> MixedGraphicalModel:
     frame, weights = read_columns(args)
     groups = None
     if args.groups is not None:
-        frame, column = without_column(frame, args.groups, "--groups")
+        frame, column = without_named(frame, args.groups, "--groups")
         groups = column.to_numpy()
     criterion = with_per_node(args, _criterion(args, groups))
     options = fit_options(args, frame) | {"select": criterion}

@@ -12,15 +12,14 @@ from numpy.typing import NDArray
 from mixedgm.base.errors import DistributionError, ParameterError
 from mixedgm.fit.fitted import FittedModel
 from mixedgm.joint.margins import MOST_COLUMNS, NodeTerms
-from mixedgm.model.kinds import ends_of, indicator_ends
+from mixedgm.model.kinds import ends_of
 from mixedgm.model.layout import Floats, Ints
-from mixedgm.penalty.weights import EDGE_KINDS, edge_kind
+from mixedgm.penalty.weights import edge_kind
 from mixedgm.results.result import result_html, result_text
 from mixedgm.table.read import Columns, frame
 from mixedgm.table.schema import Schema, with_names
 
 _LIMITS = (0.1, 0.2, 0.05)
-NOTABLE = {kind: _LIMITS[indicator_ends(kind)] for kind in EDGE_KINDS}
 """Difference from which on a pair is notable: of correlations, of means of a level in standard
 deviations, of shares of rows."""
 _ERRORS = 3.0
