@@ -38,7 +38,7 @@ def run(context: Context) -> Result:
 
 
 def _field(result: Result, name: str, graph: nx.Graph[Any], context: Context) -> None:
-    from mixedgm.joint import expectations, log_partition
+    from mixedgm.joint.exact import expectations, log_partition
 
     params, edges = fields.field(graph, LEVELS)
     times = interleaved(
@@ -77,7 +77,7 @@ def _afresh(
 
 def _agreement(what: str, params: ConditionalGaussian, answer: fields.Answer) -> Row:
     """Log Z and all probabilities of pairs."""
-    from mixedgm.joint import expectations
+    from mixedgm.joint.exact import expectations
 
     found = expectations(params)
     gap = max(
@@ -90,7 +90,7 @@ def _agreement(what: str, params: ConditionalGaussian, answer: fields.Answer) ->
 def _samplers(result: Result, n_rows: int) -> None:
     """The wage survey: rows as numbers, and as a table with names and levels."""
     import mixedgm as mg
-    from mixedgm.joint import draw
+    from mixedgm.joint.sampled import draw
 
     model = mg.MixedGraphicalModel(lam=0.1).fit(mg.datasets.load_wage())
     rng = np.random.default_rng(0)

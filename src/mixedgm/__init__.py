@@ -61,69 +61,51 @@ if TYPE_CHECKING:
     from mixedgm.studies.queries.distribution import Distribution as Distribution
     from mixedgm.studies.resampling.bootstrap import bootstrap as bootstrap
     from mixedgm.studies.resampling.result import Bootstrap as Bootstrap
-    from mixedgm.table import Column as Column
-    from mixedgm.table import Count as Count
-    from mixedgm.table import Ordinal as Ordinal
-    from mixedgm.table import Schema as Schema
-    from mixedgm.table import check_table as check_table
+    from mixedgm.table.checks.check import check_table as check_table
+    from mixedgm.table.declarations import Count as Count
+    from mixedgm.table.declarations import Ordinal as Ordinal
+    from mixedgm.table.schema import Column as Column
+    from mixedgm.table.schema import Schema as Schema
 
     __version__: str
 
 # Public name -> the module it lives in.  Loaded on first use, so that `mixedgm --help` and small
 # scripts do not wait for scikit-learn.
 _HOME = {
-    "AIC": "mixedgm.select.criteria",
-    "BIC": "mixedgm.select.criteria",
-    "Bootstrap": "mixedgm.studies.resampling.result",
-    "CV": "mixedgm.select.crossval",
-    "Column": "mixedgm.table",
-    "Count": "mixedgm.table",
-    "Distribution": "mixedgm.studies.queries.distribution",
-    "DistributionError": "mixedgm.base.errors",
-    "EBIC": "mixedgm.select.criteria",
-    "FDR": "mixedgm.select.error_rates",
-    "LocalFDR": "mixedgm.select.error_rates",
-    "Edge": "mixedgm.fit.fitted",
-    "ExtrapolationWarning": "mixedgm.base.errors",
-    "GroupComparison": "mixedgm.studies.groups.result",
-    "Holdout": "mixedgm.select.crossval",
-    "MissingReport": "mixedgm.studies.missing.report",
-    "MixedGMError": "mixedgm.base.errors",
-    "MixedGraphicalModel": "mixedgm.estimator.model",
-    "MixedImputer": "mixedgm.estimator.imputer",
-    "ModelFileError": "mixedgm.base.errors",
-    "MonteCarlo": "mixedgm.solve.monte_carlo",
-    "NotYetError": "mixedgm.base.errors",
-    "Ordinal": "mixedgm.table",
-    "OutOfMemoryError": "mixedgm.base.errors",
-    "OutputError": "mixedgm.base.errors",
-    "ParameterError": "mixedgm.base.errors",
-    "Params": "mixedgm.model.params",
-    "Path": "mixedgm.path.path",
-    "Pooled": "mixedgm.studies.missing.pooling",
-    "ProximalGradient": "mixedgm.solve.proximal_gradient",
-    "ProximalNewton": "mixedgm.solve.proximal_newton",
-    "LongFitWarning": "mixedgm.base.errors",
-    "LongRunWarning": "mixedgm.base.errors",
-    "SamplingWarning": "mixedgm.base.errors",
-    "Schema": "mixedgm.table",
-    "StARS": "mixedgm.select.stability",
-    "StabilitySelection": "mixedgm.select.stability",
-    "TableError": "mixedgm.base.errors",
-    "SelectionWarning": "mixedgm.base.errors",
-    "TableWarning": "mixedgm.base.errors",
-    "TooLargeError": "mixedgm.base.errors",
-    "bootstrap": "mixedgm.studies.resampling.bootstrap",
-    "check_table": "mixedgm.table",
-    "compare": "mixedgm.estimator.groups",
-    "compare_graphs": "mixedgm.studies.edges.graphs",
-    "EdgeTests": "mixedgm.studies.edges.tests",
-    "edge_tests": "mixedgm.studies.edges.tests",
-    "fit_path": "mixedgm.fit.fitting",
-    "from_params": "mixedgm.estimator.given_parameters",
-    "load": "mixedgm.estimator.model",
-    "pool": "mixedgm.studies.missing.pooling",
-    "random_model": "mixedgm.estimator.given_parameters",
+    name: f"mixedgm.{module}"
+    for module, names in {
+        "base.errors": "DistributionError ExtrapolationWarning LongFitWarning LongRunWarning "
+        "MixedGMError ModelFileError NotYetError OutOfMemoryError OutputError "
+        "ParameterError SamplingWarning SelectionWarning TableError TableWarning "
+        "TooLargeError",
+        "estimator.given_parameters": "from_params random_model",
+        "estimator.groups": "compare",
+        "estimator.imputer": "MixedImputer",
+        "estimator.model": "MixedGraphicalModel load",
+        "fit.fitted": "Edge",
+        "fit.fitting": "fit_path",
+        "model.params": "Params",
+        "path.path": "Path",
+        "select.criteria": "AIC BIC EBIC",
+        "select.crossval": "CV Holdout",
+        "select.error_rates": "FDR LocalFDR",
+        "select.stability": "StARS StabilitySelection",
+        "solve.monte_carlo": "MonteCarlo",
+        "solve.proximal_gradient": "ProximalGradient",
+        "solve.proximal_newton": "ProximalNewton",
+        "studies.edges.graphs": "compare_graphs",
+        "studies.edges.tests": "EdgeTests edge_tests",
+        "studies.groups.result": "GroupComparison",
+        "studies.missing.pooling": "Pooled pool",
+        "studies.missing.report": "MissingReport",
+        "studies.queries.distribution": "Distribution",
+        "studies.resampling.bootstrap": "bootstrap",
+        "studies.resampling.result": "Bootstrap",
+        "table.checks.check": "check_table",
+        "table.declarations": "Count Ordinal",
+        "table.schema": "Column Schema",
+    }.items()
+    for name in names.split()
 }
 
 _PACKAGES = ("datasets", "diagnostics")

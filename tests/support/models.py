@@ -10,7 +10,7 @@ from mixedgm.fit.fitted import FitReport, FittedModel
 from mixedgm.model.nodes import Nodes
 from mixedgm.model.params import Params
 from mixedgm.solve.loop import Certificate, Cost
-from mixedgm.table import Column, Schema
+from mixedgm.table.schema import Column, Schema
 
 REPORT = FitReport(
     Certificate(1.25, 2e-6, converged=True, message="converged"),

@@ -13,7 +13,7 @@ from mixedgm.path.path import solve_path
 from mixedgm.path.recipe import Recipe
 from mixedgm.path.task import prepare
 from mixedgm.solve.proximal_newton import ProximalNewton
-from mixedgm.table import learn
+from mixedgm.table.encode import learn
 from tests.support.models import REPORT, by_hand
 
 

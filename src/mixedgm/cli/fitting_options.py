@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from mixedgm.estimator.model import MixedGraphicalModel
-    from mixedgm.table import Frame
     from mixedgm.table.parted.design import Reader
     from mixedgm.table.parted.sources import Source
+    from mixedgm.table.read import Frame
 
 
 _TRANSFORMS = ("auto", "nonparanormal", "nonparanormal-extrapolated", "none")
@@ -179,7 +179,7 @@ def _add_solver(group: Any) -> None:
 
 def read_columns(args: Namespace) -> tuple[Frame, NDArray[Any] | None]:
     """Read the table; leave out --drop and --weights-column, and return the latter's values."""
-    from mixedgm.table import as_frame
+    from mixedgm.table.read import as_frame
 
     frame = as_frame(args.table)
     for name in listed(args.drop):
@@ -195,9 +195,9 @@ def read_any(args: Namespace) -> tuple[Frame | Reader, Frame, Any]:
 
     Weights of a table in parts are the name of their column.
     """
-    from mixedgm.table import as_frame
     from mixedgm.table.parted.design import read_locally
     from mixedgm.table.parted.sources import WithoutColumns, source_of
+    from mixedgm.table.read import as_frame
 
     source, scheduler = source_of(args.table), getattr(args, "scheduler", None)
     if source is None:
@@ -281,7 +281,7 @@ def refuse_column_options(args: Namespace) -> None:
 
 def _types(args: Namespace) -> dict[str, Any]:
     """Return kinds by column; what other options say about ordinal and count columns with them."""
-    from mixedgm.table import Count, Ordinal
+    from mixedgm.table.declarations import Count, Ordinal
 
     kinds: dict[str, Any] = dict(
         cut_items(args.types, "=", "--types takes NAME=categorical.", last=True)

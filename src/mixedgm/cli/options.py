@@ -15,7 +15,7 @@ from mixedgm.cli.lists import LIST_RULE, cut_items, cut_list, listed
 if TYPE_CHECKING:
     from mixedgm.estimator.model import MixedGraphicalModel
     from mixedgm.fit.fitted import FittedModel
-    from mixedgm.table import Schema
+    from mixedgm.table.schema import Schema
 
 
 def add_choice(parser: _ActionsContainer, option: str, *choices: str, text: str) -> None:
@@ -184,7 +184,7 @@ def known_values(
 
     Examples
     --------
-    >>> from mixedgm.table import Column, Schema
+    >>> from mixedgm.table.schema import Column, Schema
     >>> schema = Schema((Column("age", "continuous"), Column("a=b", "categorical", levels=("x",))))
     >>> known_values(["age=40,a=b=x"], schema)
     {'age': 40.0, 'a=b': 'x'}

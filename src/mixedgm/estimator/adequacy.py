@@ -10,10 +10,10 @@ from mixedgm.base.parallel import RandomState
 from mixedgm.base.parameters import ensure, is_integer
 from mixedgm.estimator.base import HasModel
 from mixedgm.fit.options import Options
-from mixedgm.table import as_frame
 from mixedgm.table.checks.check import MissingArg
 from mixedgm.table.encode import UnseenArg
 from mixedgm.table.gaps import read_gaps, read_rows
+from mixedgm.table.read import as_frame
 
 if TYPE_CHECKING:
     from mixedgm.studies.fit_check.result import ModelCheck

@@ -13,8 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 from mixedgm.base.errors import ParameterError
 from mixedgm.base.parallel import RandomState
 from mixedgm.estimator.model import MixedGraphicalModel
-from mixedgm.table import Schema
 from mixedgm.table.encode import UnseenArg
+from mixedgm.table.schema import Schema
 
 
 class MixedImputer(TransformerMixin, BaseEstimator):

@@ -28,10 +28,10 @@ from mixedgm.studies.queries.queries import (
     means_of,
     sample_rows,
 )
-from mixedgm.table import apply
+from mixedgm.table.encode import apply
 
 if TYPE_CHECKING:
-    from mixedgm.joint import Estimate
+    from mixedgm.joint.marginals import Estimate
     from mixedgm.joint.sampled import Method
 
 ColumnsArg = str | Sequence[str]

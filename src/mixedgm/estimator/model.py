@@ -17,8 +17,8 @@ from mixedgm.estimator.new_data import NewDataMethods
 from mixedgm.estimator.report import ReportMethods
 from mixedgm.fit.fitting import fit_table
 from mixedgm.fit.options import Options, from_plain
-from mixedgm.table import as_frame
 from mixedgm.table.parted.design import parts_of
+from mixedgm.table.read import as_frame
 
 
 class MixedGraphicalModel(

@@ -18,13 +18,14 @@ from mixedgm.fit.fitted import FittedModel
 from mixedgm.fit.options import Options
 from mixedgm.model.kinds import Point
 from mixedgm.results.tables import probability_frame
-from mixedgm.table import Column, Schema, as_frame, decode
+from mixedgm.table.decode import decode
 from mixedgm.table.encode import UnseenArg
 from mixedgm.table.files import reading
 from mixedgm.table.gaps import Gaps, filled, read_gaps
 from mixedgm.table.missing import weight_array
 from mixedgm.table.parted.sources import Source, is_dask, source_of
-from mixedgm.table.read import Frame, with_weights
+from mixedgm.table.read import Frame, as_frame, with_weights
+from mixedgm.table.schema import Column, Schema
 
 if TYPE_CHECKING:
     from mixedgm.joint.sampled import Method

@@ -55,11 +55,11 @@ from mixedgm.select.evidence import Choice, Evidence
 from mixedgm.select.selection import GivenLam, choose
 from mixedgm.select.stability import StabilitySelection, StARS
 from mixedgm.solve.loop import Status
-from mixedgm.table import as_frame, learn
 from mixedgm.table.checks.effort import REMEDY, effort
-from mixedgm.table.encode import Design
+from mixedgm.table.encode import Design, learn
 from mixedgm.table.gaps import Gaps, learn_gaps
 from mixedgm.table.parted.design import PartedDesign, Reader, learn_parts, parts_of
+from mixedgm.table.read import as_frame
 from mixedgm.table.schema import Schema
 
 

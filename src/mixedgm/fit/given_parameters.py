@@ -47,7 +47,7 @@ def schema_of(columns: ColumnsArg) -> Schema:
 
     Examples
     --------
-    >>> from mixedgm.table import Count, Ordinal
+    >>> from mixedgm.table.declarations import Count, Ordinal
     >>> columns = {"age": "continuous", "sex": ["F", "M"], "stage": 3}
     >>> columns |= {"pain": Ordinal(["low", "high"]), "visits": Count(largest=9)}
     >>> print(schema_of(columns))
@@ -115,7 +115,8 @@ def given_model(columns: ColumnsArg, params: ParamsArg, library: str) -> FittedM
 
 def node_scales(params: Params) -> tuple[Floats, tuple[str, ...]]:
     """Return the scales of all columns under the model, and what to know about the numbers."""
-    from mixedgm.joint import expectations, sampled_margins
+    from mixedgm.joint.exact import expectations
+    from mixedgm.joint.sampled import sampled_margins
 
     moments, notes = None, tuple[str, ...]()
     form = params if params.nodes.n_spiked else params.joint

@@ -29,9 +29,9 @@ from mixedgm.solve.loop import Solver
 from mixedgm.solve.monte_carlo import MonteCarlo
 from mixedgm.solve.proximal_gradient import ProximalGradient
 from mixedgm.solve.proximal_newton import ProximalNewton
-from mixedgm.table import Frame
 from mixedgm.table.checks.check import MissingArg, raise_or_warn, resolve_options
 from mixedgm.table.declarations import Count, Ordinal
+from mixedgm.table.read import Frame
 from mixedgm.table.schema import Schema
 
 _CHOICES: dict[str, tuple[Any, ...]] = {

@@ -77,7 +77,7 @@ def matched(params: Params, margins: Margins, *, limit: int = LIMIT) -> NodeTerm
     >>> params = Params.independent(Nodes.mixed(1, (2,)))
     >>> params.coef[0, 2] = params.coef[2, 0] = 1.0
     >>> margins = Margins(np.array([2.0, 0.75, 0.25]), np.array([4.0]))
-    >>> from mixedgm.joint import expectations
+    >>> from mixedgm.joint.exact import expectations
     >>> expected = expectations(matched(params, margins).put_into(params).joint)
     >>> expected.mean.round(9), expected.covariance.round(9), expected.share.round(9)
     (array([2.]), array([[4.]]), array([0.75, 0.25]))

@@ -47,7 +47,7 @@ def decode(
 
     Examples
     --------
-    >>> from mixedgm.table import Column, Schema
+    >>> from mixedgm.table.schema import Column, Schema
     >>> sex = Column("sex", "categorical", levels=("F", "M"))
     >>> schema = Schema((sex, Column("age", "continuous")))
     >>> decode(schema, [[31.0], [42.0]], [[1], [0]], "numpy").tolist()

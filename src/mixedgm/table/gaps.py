@@ -176,7 +176,8 @@ def read_gaps(
 
     Examples
     --------
-    >>> from mixedgm.table import as_frame, learn
+    >>> from mixedgm.table.encode import learn
+    >>> from mixedgm.table.read import as_frame
     >>> design, _ = learn([[1.5, "b"], [2.5, "a"], [0.5, "a"], [3.0, "b"]])
     >>> gaps = read_gaps(as_frame([[None, "b"], [2.0, None]]), design.schema)
     >>> gaps.missing.tolist()

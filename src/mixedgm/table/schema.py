@@ -612,7 +612,7 @@ def with_names(
 
     Examples
     --------
-    >>> from mixedgm.table import Column
+    >>> from mixedgm.table.schema import Column
     >>> def fails(number):
     ...     raise DistributionError("no distribution of {columns}", (number,))
     >>> with_names(Schema((Column("age", "continuous"),)), fails, 0)

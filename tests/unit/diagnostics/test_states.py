@@ -6,7 +6,7 @@ import pytest
 import mixedgm as mg
 from mixedgm.diagnostics.states import StateRows
 from mixedgm.diagnostics.truth import ContrastCoordinates, expected_curvature, smooth_of, truth_of
-from mixedgm.joint import draw
+from mixedgm.joint.sampled import draw
 from mixedgm.model.params import from_theta
 from mixedgm.objective.pseudolikelihood import Pseudolikelihood
 from mixedgm.rows.memory import MemoryRows

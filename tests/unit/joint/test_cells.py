@@ -5,8 +5,8 @@ import pytest
 from scipy import stats
 
 from mixedgm.base.errors import TooLargeError
-from mixedgm.joint import log_density_of
 from mixedgm.joint.conditioning import KnownColumns, among
+from mixedgm.joint.posteriors import log_density_of
 from tests.unit.joint import brute
 
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from mixedgm.joint import KnownColumns, posterior, posterior_draw
-from mixedgm.joint.posteriors import LoneState, UnknownColumns
+from mixedgm.joint.conditioning import KnownColumns
+from mixedgm.joint.posteriors import LoneState, UnknownColumns, posterior, posterior_draw
 from mixedgm.model.density import conditionals
 from mixedgm.model.kinds import CATEGORICAL, CONTINUOUS, CountKind, OrdinalKind
 from mixedgm.model.nodes import Nodes

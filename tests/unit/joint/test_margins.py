@@ -6,7 +6,7 @@ import pytest
 
 import mixedgm as mg
 from mixedgm.base.errors import SamplingWarning
-from mixedgm.joint import expectations
+from mixedgm.joint.exact import expectations
 from mixedgm.joint.margins import ACCURACY, MOST_COLUMNS, Margins, matched
 from mixedgm.model.nodes import Nodes
 from mixedgm.model.params import Params, Units

@@ -8,12 +8,13 @@ import pytest
 
 import mixedgm as mg
 from mixedgm.base.progress import quietly
-from mixedgm.joint import KnownColumns, posterior, posterior_draw
+from mixedgm.joint.conditioning import KnownColumns
 from mixedgm.joint.exact import side_by_side
 from mixedgm.joint.gibbs import chains
 from mixedgm.joint.marginals import Columns, mutual_information
 from mixedgm.joint.margins import Margins, matched
 from mixedgm.joint.plan import LIMIT, begin_chains, begin_tables, chain_seconds
+from mixedgm.joint.posteriors import posterior, posterior_draw
 from mixedgm.model.conditional_gaussian import ConditionalGaussian
 from mixedgm.model.nodes import Nodes
 from mixedgm.model.params import Params

@@ -8,15 +8,11 @@ import numpy as np
 import pytest
 
 from mixedgm.base.errors import ParameterError, SamplingWarning, TooLargeError
-from mixedgm.joint import (
-    KnownColumns,
-    SamplingEffort,
-    expectations,
-    marginal,
-    posterior,
-    posterior_draw,
-    sampled_expectations,
-)
+from mixedgm.joint.conditioning import KnownColumns
+from mixedgm.joint.exact import expectations
+from mixedgm.joint.marginals import marginal
+from mixedgm.joint.posteriors import posterior, posterior_draw
+from mixedgm.joint.sampled import SamplingEffort, sampled_expectations
 from mixedgm.model.conditional_gaussian import ConditionalGaussian
 from tests.unit.joint import brute
 

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from mixedgm.base.errors import DistributionError
-from mixedgm.joint import KnownColumns, draw, marginal, posterior, posterior_draw, sampled_margins
-from mixedgm.joint.posteriors import log_density_of
+from mixedgm.joint.conditioning import KnownColumns
+from mixedgm.joint.marginals import marginal
+from mixedgm.joint.posteriors import log_density_of, posterior, posterior_draw
+from mixedgm.joint.sampled import draw, sampled_margins
 from tests.support.spiked_world import H1, H2, Enumerated, spiked_model
 
 

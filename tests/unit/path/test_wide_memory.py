@@ -46,7 +46,7 @@ print(json.dumps([work(int(size)) for size in sys.argv[1:]]))
 
 def table(n_columns):
     """Chains of five numbers, and categories that depend on one each."""
-    from mixedgm.table import learn
+    from mixedgm.table.encode import learn
 
     pd = pytest.importorskip("pandas")
     rng = np.random.default_rng(0)

@@ -9,7 +9,7 @@ from mixedgm.path.recipe import Recipe
 from mixedgm.path.task import prepare
 from mixedgm.select.criteria import EBIC
 from mixedgm.select.evidence import Evidence
-from mixedgm.table import learn
+from mixedgm.table.encode import learn
 from tests.support.people import people
 from tests.support.solvers import NEWTON
 

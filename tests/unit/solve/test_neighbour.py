@@ -15,7 +15,7 @@ from mixedgm.solve.problem import Problem
 from mixedgm.solve.proximal_gradient import ProximalGradient
 from mixedgm.solve.proximal_newton import ProximalNewton
 from mixedgm.solve.working_set import Start, solve
-from mixedgm.table import learn
+from mixedgm.table.encode import learn
 from tests.support.people import people
 from tests.support.problems import SCORED, draw
 

@@ -15,8 +15,9 @@ from pandas.testing import assert_frame_equal
 
 import mixedgm.base.errors
 from mixedgm.base.errors import ParameterError, TableError, TableWarning
-from mixedgm.table import Column, Design, Schema, apply, decode, learn
-from mixedgm.table.encode import code_dtype
+from mixedgm.table.decode import decode
+from mixedgm.table.encode import Design, apply, code_dtype, learn
+from mixedgm.table.schema import Column, Schema
 
 TABLE = pd.DataFrame(
     {
@@ -26,7 +27,7 @@ TABLE = pd.DataFrame(
         "wage": [1.5, 2.5, 9.0, 3.0, 1.0],
     }
 )
-SOURCE = str(Path(mixedgm.base.errors.__file__).parents[1])
+SOURCE = str(Path(mixedgm.base.errors.__file__).parents[2])
 TYPES = {"age": "continuous", "stage": "categorical"}
 
 
@@ -409,7 +410,7 @@ import sys
 for name in ("pandas", "polars", "pyarrow"):
     sys.modules[name] = None
 import numpy as np
-from mixedgm.table import learn, apply, decode
+from mixedgm.table.encode import learn, apply; from mixedgm.table.decode import decode
 X = np.array([["a", 1.5], ["b", 2.5], ["a", 3.5]], dtype=object)
 design, _ = learn(X, transforms="nonparanormal")
 assert decode(design.schema, design.numbers, design.codes, "numpy")[0, 0] == "a"

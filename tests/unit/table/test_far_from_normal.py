@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from mixedgm.table import check_table
+from mixedgm.table.checks.check import check_table
 from mixedgm.table.transform import LEAST, Predictor, departure, far_from_normal
 
 SHAPES = {

@@ -5,8 +5,12 @@ import pandas as pd
 import pytest
 
 from mixedgm.base.errors import ParameterError, TableError
-from mixedgm.table import Column, Schema, apply, as_frame, check_table, decode, learn
+from mixedgm.table.checks.check import check_table
+from mixedgm.table.decode import decode
+from mixedgm.table.encode import apply, learn
 from mixedgm.table.gaps import filled, read_gaps
+from mixedgm.table.read import as_frame
+from mixedgm.table.schema import Column, Schema
 
 RNG = np.random.default_rng(0)
 N = 200

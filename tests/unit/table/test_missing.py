@@ -9,7 +9,8 @@ import polars as pl
 import pytest
 
 from mixedgm.base.errors import TableWarning
-from mixedgm.table import check_table, learn
+from mixedgm.table.checks.check import check_table
+from mixedgm.table.encode import learn
 
 RNG = np.random.default_rng(0)
 N = 400

@@ -12,7 +12,10 @@ from hypothesis import strategies as st
 from pandas.testing import assert_frame_equal
 
 from mixedgm.base.errors import TableError
-from mixedgm.table import Schema, apply, check_table, decode, learn
+from mixedgm.table.checks.check import check_table
+from mixedgm.table.decode import decode
+from mixedgm.table.encode import apply, learn
+from mixedgm.table.schema import Schema
 
 names = st.lists(
     st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=6),

@@ -14,8 +14,10 @@ import pytest
 from scipy import sparse
 
 from mixedgm.base.errors import TableError
-from mixedgm.table import as_frame, files, learn, read_table
-from mixedgm.table.read import Frame
+from mixedgm.table import files
+from mixedgm.table.encode import learn
+from mixedgm.table.files import read_table
+from mixedgm.table.read import Frame, as_frame
 
 DATA = {"a": [1.5, 2.5, 3.5], "b": ["x", "y", "x"]}
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from mixedgm.base.errors import ModelFileError, ParameterError
-from mixedgm.table import Column, Nonparanormal, Schema
+from mixedgm.table.schema import Column, Schema
+from mixedgm.table.transform import Nonparanormal
 
 SCHEMA = Schema(
     (

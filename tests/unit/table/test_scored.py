@@ -16,10 +16,14 @@ from scipy.special import gammaln, logsumexp
 import mixedgm as mg
 from mixedgm.base.errors import ParameterError, TableError
 from mixedgm.model.kinds import CountKind
-from mixedgm.table import Column, Schema, apply, as_frame, check_table, decode, learn
+from mixedgm.table.checks.check import check_table
 from mixedgm.table.checks.columns import movement_when_doubled
 from mixedgm.table.checks.effort import effort
+from mixedgm.table.decode import decode
+from mixedgm.table.encode import apply, learn
 from mixedgm.table.gaps import filled, read_gaps
+from mixedgm.table.read import as_frame
+from mixedgm.table.schema import Column, Schema
 
 PAIN = ["none", "mild", "severe"]
 N = 60

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import kstest, norm, rankdata
 
 from mixedgm.base.errors import ModelFileError, ParameterError
-from mixedgm.table import Nonparanormal
+from mixedgm.table.transform import Nonparanormal
 
 
 def test_scores_are_normal_quantiles_of_mid_ranks():

@@ -107,7 +107,7 @@ def _check_fit(args: Namespace, console: Console) -> int:
 
 def _check_table(args: Namespace, console: Console) -> int:
     """Print the schema and the findings of a table; 2 when it cannot be fitted."""
-    from mixedgm.table import check_table
+    from mixedgm.table.checks.check import check_table
 
     table, frame, weights = read_any(args)
     forbid = pairs_of(args, "forbid", frame)

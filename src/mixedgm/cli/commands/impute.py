@@ -56,7 +56,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace, console: Console) -> None:
     """Fill the missing cells of a table."""
-    from mixedgm.table import read_table
+    from mixedgm.table.files import read_table
     from mixedgm.table.read import unused_name
 
     check_output(args.output, args.model, args.table)

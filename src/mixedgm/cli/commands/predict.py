@@ -54,7 +54,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace, console: Console) -> None:
     """Predict columns of a table."""
-    from mixedgm.table import read_table
+    from mixedgm.table.files import read_table
     from mixedgm.table.parted.sources import source_of
 
     check_output(args.output, args.model, args.table)

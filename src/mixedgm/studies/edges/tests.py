@@ -31,11 +31,10 @@ from mixedgm.select.pair_tests import TOO_WIDE, PairTests, pairs_given, untestab
 from mixedgm.select.selection import NAMED
 from mixedgm.studies.edges.estimates import PairStrengths, named_pairs, pair_coefficients
 from mixedgm.studies.fit_check.discrepancy import holm
-from mixedgm.table import as_frame
 from mixedgm.table.encode import Design
 from mixedgm.table.gaps import Gaps, read_rows
 from mixedgm.table.labels import numbered, row_labels
-from mixedgm.table.read import Columns, Frame, frame
+from mixedgm.table.read import Columns, Frame, as_frame, frame
 
 METHODS = ("graph", "free")
 COVARIANCES = ("rows", "model")

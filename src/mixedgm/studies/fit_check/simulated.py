@@ -155,7 +155,8 @@ def _rows(
 
 def _targets_drawn(fitted: FittedModel, design: Design, rng: np.random.Generator) -> Design:
     """The same rows with their targets drawn given their covariates."""
-    from mixedgm.joint import KnownColumns, posterior_draw
+    from mixedgm.joint.conditioning import KnownColumns
+    from mixedgm.joint.posteriors import posterior_draw
 
     schema, places = fitted.schema, fitted.schema.spans.places
     drawn_numbers, drawn_discrete = places(set(range(len(schema.nodes))) - {*schema.covariates})

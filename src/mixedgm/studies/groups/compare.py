@@ -51,10 +51,10 @@ from mixedgm.studies.groups.result import (
 from mixedgm.studies.resampling.bootstrap import plan_of
 from mixedgm.studies.resampling.replicates import Failure, Replicates, all_pairs
 from mixedgm.studies.resampling.resamples import ResamplingPlan, Seed, drawn_record, estimate_record
-from mixedgm.table import as_frame
 from mixedgm.table.encode import Design
 from mixedgm.table.gaps import Gaps
 from mixedgm.table.labels import Groups, read_groups, without_labels
+from mixedgm.table.read import as_frame
 
 TESTS = ("auto", "differences", "permutation")
 PENALTIES = ("common", "own")

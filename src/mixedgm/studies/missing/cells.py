@@ -32,7 +32,8 @@ from mixedgm.table.gaps import Gaps
 from mixedgm.table.schema import Schema, with_names
 
 if TYPE_CHECKING:
-    from mixedgm.joint import KnownColumns, Posterior
+    from mixedgm.joint.conditioning import KnownColumns
+    from mixedgm.joint.posteriors import Posterior
 
 
 T = TypeVar("T")
@@ -134,7 +135,7 @@ class JointCells:
 
     def log_densities(self, nodes: Sequence[int]) -> Iterator[About]:
         """Yield log densities of the values of those of these nodes that have real numbers."""
-        from mixedgm.joint import log_density_of
+        from mixedgm.joint.posteriors import log_density_of
 
         real = [node for node in nodes if self.fitted.schema.spans.is_real(node)]
         for question in self._questions(real, observed=True):
@@ -146,7 +147,7 @@ class JointCells:
                 yield node, rows, log_density
 
     def _posterior(self, question: _Question) -> tuple[Ints, Posterior]:
-        from mixedgm.joint import posterior
+        from mixedgm.joint.posteriors import posterior
 
         rows = question.all_rows
         answer = self._ask(posterior, self._part(question, rows))
@@ -176,7 +177,7 @@ class JointCells:
             )
 
     def _part(self, question: _Question, rows: Ints) -> _Neighbourhood:
-        from mixedgm.joint import KnownColumns, among
+        from mixedgm.joint.conditioning import KnownColumns, among
 
         params, codes = self._table
         unknown = np.array(question.unknown)

@@ -38,7 +38,8 @@ from mixedgm.table.gaps import Gaps
 from mixedgm.table.schema import with_names
 
 if TYPE_CHECKING:
-    from mixedgm.joint import KnownColumns, Posterior
+    from mixedgm.joint.conditioning import KnownColumns
+    from mixedgm.joint.posteriors import Posterior
 
 
 # Rows times values of discrete columns that are worked on at once: 512 MiB.
@@ -71,7 +72,7 @@ def expected(fitted: FittedModel, gaps: Gaps, how: How) -> Completed:
     Every cell is filled by its own distribution: the levels of two cells of one row need not be
     the most probable pair.
     """
-    from mixedgm.joint import posterior
+    from mixedgm.joint.posteriors import posterior
 
     out = Completed(gaps.numbers.copy(), gaps.codes.copy())
     params, codes = with_unseen_levels(fitted.joint_params, gaps)
@@ -112,7 +113,7 @@ def draws(fitted: FittedModel, gaps: Gaps, n_draws: int, how: How) -> Iterator[C
 
     The first few of many draws are those of few.
     """
-    from mixedgm.joint import posterior_draw
+    from mixedgm.joint.posteriors import posterior_draw
 
     patterns = list(_patterns(gaps))
     params, codes = with_unseen_levels(fitted.joint_params, gaps)
@@ -149,7 +150,7 @@ def _patterns(gaps: Gaps) -> Iterator[_Pattern]:
 
 
 def _known(numbers: Floats, codes: NDArray[np.int32], pattern: _Pattern) -> KnownColumns:
-    from mixedgm.joint import KnownColumns
+    from mixedgm.joint.conditioning import KnownColumns
 
     rows, at = pattern.rows[:, None], pattern.known
     return KnownColumns(*at, numbers[rows, at[0]], codes[rows, at[1]])

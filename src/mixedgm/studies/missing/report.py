@@ -528,7 +528,8 @@ def missingness_tests(gaps: Gaps) -> MissingnessTests:
 
     Examples
     --------
-    >>> from mixedgm.table import as_frame, learn
+    >>> from mixedgm.table.encode import learn
+    >>> from mixedgm.table.read import as_frame
     >>> x = np.arange(200.0) % 21
     >>> table = np.column_stack([x, np.roll(x, 7) + x % 2])
     >>> schema = learn(table)[0].schema

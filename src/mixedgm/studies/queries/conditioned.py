@@ -424,7 +424,7 @@ def repaired_model(fitted: FittedModel) -> FittedModel:
 
     A model that has one already is returned as it is.
     """
-    from mixedgm.joint import repaired
+    from mixedgm.joint.validity import repaired
 
     # Covariates are always known, so only the targets need a distribution.
     inside = fitted.schema.real_targets

@@ -26,13 +26,13 @@ from mixedgm.studies.queries.observed import (
     mean_comparison,
     share_comparison,
 )
-from mixedgm.table import apply
+from mixedgm.table.encode import apply
 from mixedgm.table.read import Columns, frame, unused_name
 from mixedgm.table.schema import Column, Schema, with_names
 from mixedgm.table.values import as_doubles
 
 if TYPE_CHECKING:
-    from mixedgm.joint import Marginal
+    from mixedgm.joint.marginals import Marginal
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -252,7 +252,8 @@ class Distribution:
             Where the model has hurdle columns: it can be sampled, but its densities have no
             closed form.
         """
-        from mixedgm.joint import KnownColumns, log_marginal
+        from mixedgm.joint.conditioning import KnownColumns
+        from mixedgm.joint.posteriors import log_marginal
 
         schema, params = self.model.schema, self.model.joint_density
         numbers, codes, single = self._points(x, self.schema)

@@ -23,7 +23,7 @@ from mixedgm.table.read import Columns, frame
 from mixedgm.table.schema import Schema
 
 if TYPE_CHECKING:
-    from mixedgm.joint import Draw
+    from mixedgm.joint.sampled import Draw
 
 
 @dataclass(frozen=True, eq=False, repr=False)

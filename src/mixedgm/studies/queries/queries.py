@@ -32,14 +32,14 @@ from mixedgm.studies.queries.observed import (
     matching,
     state_shares,
 )
-from mixedgm.table import decode
+from mixedgm.table.decode import decode
 from mixedgm.table.encode import Design
 from mixedgm.table.gaps import Gaps
 from mixedgm.table.schema import Schema, with_names
 
 if TYPE_CHECKING:
-    from mixedgm.joint import Columns, Draw, Estimate
-    from mixedgm.joint.sampled import Method
+    from mixedgm.joint.marginals import Columns, Estimate
+    from mixedgm.joint.sampled import Draw, Method
 
 
 GivenArg = Mapping[Any, Any] | None
@@ -79,7 +79,7 @@ class How:
     @property
     def entries(self) -> int:
         """The limit as a number."""
-        from mixedgm.joint import LIMIT
+        from mixedgm.joint.plan import LIMIT
 
         return LIMIT if self.limit is None else int(self.limit)
 
@@ -100,7 +100,7 @@ class How:
 
 def log_partition_of(fitted: FittedModel, how: How) -> float:
     """Logarithm of the partition function."""
-    from mixedgm.joint import log_partition
+    from mixedgm.joint.exact import log_partition
 
     _, rest = asked_model(fitted, None)
     return how.ask_exactly(rest, log_partition)
@@ -131,7 +131,7 @@ def distribution_of(
 
     Shares and means in the rows of a table that match are put beside it.
     """
-    from mixedgm.joint import marginal
+    from mixedgm.joint.marginals import marginal
 
     wanted = read_columns(fitted.schema, columns)
     evidence, rest = asked_model(fitted, given)
@@ -182,8 +182,9 @@ def _notes_of_given(fitted: FittedModel, evidence: KnownValues) -> tuple[str, ..
 
 def _moments(fitted: FittedModel, how: How) -> tuple[Floats, Floats, Floats, Floats, Floats, bool]:
     """Means, level probabilities, errors of both and of mean scores, and whether all are exact."""
-    from mixedgm.joint import KnownColumns, posterior, sampled_margins
-    from mixedgm.joint.sampled import refuse_exact
+    from mixedgm.joint.conditioning import KnownColumns
+    from mixedgm.joint.posteriors import posterior
+    from mixedgm.joint.sampled import refuse_exact, sampled_margins
 
     spans = fitted.schema.spans
     amounts = [spans.amounts(at) for at in range(len(spans.n_levels))]
@@ -206,7 +207,7 @@ def _moments(fitted: FittedModel, how: How) -> tuple[Floats, Floats, Floats, Flo
 
 def entropy_of(fitted: FittedModel, columns: Any, given: GivenArg, how: How) -> Estimate:
     """Return the entropy of some columns, or of all that are not known."""
-    from mixedgm.joint import entropy
+    from mixedgm.joint.marginals import entropy
 
     evidence, rest = asked_model(fitted, given)
     asked = None if columns is None else _side(fitted, rest, columns, evidence, "columns")
@@ -215,7 +216,7 @@ def entropy_of(fitted: FittedModel, columns: Any, given: GivenArg, how: How) -> 
 
 def information_of(fitted: FittedModel, a: Any, b: Any, given: GivenArg, how: How) -> Estimate:
     """Return the mutual information of two columns, or of two sets of columns."""
-    from mixedgm.joint import mutual_information
+    from mixedgm.joint.marginals import mutual_information
 
     evidence, rest = asked_model(fitted, given)
     first, second = (
@@ -232,7 +233,7 @@ def information_of(fitted: FittedModel, a: Any, b: Any, given: GivenArg, how: Ho
 def _side(
     fitted: FittedModel, rest: FittedModel, columns: Any, evidence: KnownValues, option: str
 ) -> Columns:
-    from mixedgm.joint import Columns
+    from mixedgm.joint.marginals import Columns
 
     wanted = read_columns(fitted.schema, columns, option)
     _refuse_known(wanted, evidence)
@@ -264,7 +265,7 @@ def sample_rows(
     Returns the table, the draws behind it, and the columns that were drawn.  With `rounded`, these
     are whole where the column of the fit was.
     """
-    from mixedgm.joint import draw
+    from mixedgm.joint.sampled import draw
 
     for name, value in {"n": n, **sweeps}.items():
         if not is_integer(value, 1):
@@ -296,7 +297,7 @@ def expectation_of(
     fitted: FittedModel, function: Callable[[Any], Any], given: GivenArg, n: int, how: How
 ) -> Estimate:
     """Mean of a function over drawn rows, and its standard error."""
-    from mixedgm.joint import Estimate
+    from mixedgm.joint.marginals import Estimate
 
     rows, drawn, _ = sample_rows(fitted, n, given, how, rounded=False)
     returned = function(rows)

@@ -47,11 +47,10 @@ from mixedgm.studies.resampling.resamples import (
     resample,
 )
 from mixedgm.studies.resampling.result import Bootstrap
-from mixedgm.table import as_frame
 from mixedgm.table.encode import Design
 from mixedgm.table.gaps import Gaps, read_rows
 from mixedgm.table.labels import row_labels
-from mixedgm.table.read import Frame
+from mixedgm.table.read import Frame, as_frame
 
 _KINDS = ("nonparametric", "case-dropping")
 _SELECTS = ("fixed", "again")

@@ -12,7 +12,7 @@ from scipy.stats.contingency import association
 import mixedgm as mg
 from mixedgm.studies.fit_check.discrepancy import holm, pair_orders, statistics
 from mixedgm.studies.fit_check.simulated import simulate
-from mixedgm.table import apply
+from mixedgm.table.encode import apply
 from tests.support.indefinite import with_precision
 from tests.support.odd_table import LETTERS, odd_table
 from tests.support.people import CONTINUOUS, LEVELS, as_library, people

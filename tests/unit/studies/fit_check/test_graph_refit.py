@@ -12,7 +12,7 @@ from scipy.stats import rankdata
 
 import mixedgm as mg
 from mixedgm.studies.fit_check.graph_refit import refit_graph
-from mixedgm.table import apply
+from mixedgm.table.encode import apply
 from tests.support.patients import TYPES, chances, gaussian, patients, values_of
 
 

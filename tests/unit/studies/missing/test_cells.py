@@ -5,8 +5,8 @@ import pytest
 
 import mixedgm as mg
 from mixedgm.studies.missing.cells import JointCells
-from mixedgm.table import as_frame
 from mixedgm.table.gaps import read_gaps
+from mixedgm.table.read import as_frame
 from tests.support.enumerated import known_model
 
 

@@ -21,7 +21,7 @@ from mixedgm.studies.resampling.resamples import (
     fitted_record,
     resample,
 )
-from mixedgm.table import apply
+from mixedgm.table.encode import apply
 from tests.support.people import people
 from tests.support.problems import SCORED, draw
 

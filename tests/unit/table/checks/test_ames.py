@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from mixedgm.table import check_table
+from mixedgm.table.checks.check import check_table
 from tests.support.shared import shared_data
 
 

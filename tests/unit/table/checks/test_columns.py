@@ -8,8 +8,9 @@ import pytest
 from scipy import stats
 
 from mixedgm.base.errors import TableWarning
-from mixedgm.table import check_table, learn
+from mixedgm.table.checks.check import check_table
 from mixedgm.table.checks.columns import shape_of
+from mixedgm.table.encode import learn
 
 RNG = np.random.default_rng(0)
 NORMAL = RNG.normal(size=2000)

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mixedgm.table import check_table
+from mixedgm.table.checks.check import check_table
 from tests.support.load import n_calls
 
 N = 400

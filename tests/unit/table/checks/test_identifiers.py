@@ -10,7 +10,10 @@ import pyarrow as pa
 import pytest
 
 from mixedgm.base.errors import ParameterError, TableError, TableWarning
-from mixedgm.table import Schema, apply, check_table, decode, learn
+from mixedgm.table.checks.check import check_table
+from mixedgm.table.decode import decode
+from mixedgm.table.encode import apply, learn
+from mixedgm.table.schema import Schema
 
 RNG = np.random.default_rng(0)
 NOISE = RNG.normal(size=1000)

@@ -12,7 +12,8 @@ import pyarrow as pa
 import pytest
 
 from mixedgm.base.errors import TableError, TableWarning
-from mixedgm.table import check_table, learn
+from mixedgm.table.checks.check import check_table
+from mixedgm.table.encode import learn
 
 NOISE = np.random.default_rng(0).normal(size=12)
 

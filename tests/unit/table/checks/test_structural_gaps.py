@@ -7,7 +7,7 @@ import pytest
 
 import mixedgm as mg
 from mixedgm.cli.console import in_options
-from mixedgm.table import check_table
+from mixedgm.table.checks.check import check_table
 
 N = 300
 

@@ -12,7 +12,7 @@ import pytest
 from pyarrow import dataset, parquet
 
 from mixedgm.base.errors import TableError
-from mixedgm.table import check_table
+from mixedgm.table.checks.check import check_table
 from mixedgm.table.files import reading
 from mixedgm.table.parted.sources import ParquetFiles, file_part, source_of
 from mixedgm.table.read import as_frame
