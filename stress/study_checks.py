@@ -242,9 +242,13 @@ def check_comparison(found: Any) -> None:
         require(fine | (name == "p_max"), f"comparison: {name} is below p")
         require(np.isnan(p) | ((p >= 0.0) & (p <= 1.0)), f"comparison: {name} is no probability")
     labels = [str(label) for label in found.groups]
+    require(np.isfinite(numbers(columns, "difference")), "comparison: a difference is not finite")
+    single = numbers(columns, "df") == 1 if differences else np.ones(len(columns["kind"]), bool)
     for label in labels:
-        for name in (f"estimate_{label}", "difference"):
-            require(np.isfinite(numbers(columns, name)), f"comparison: {name} is not finite")
+        estimates = numbers(columns, f"estimate_{label}")[single]
+        require(np.isfinite(estimates), f"comparison: estimate_{label} is not finite")
+        strengths = numbers(columns, f"strength_{label}")
+        require((strengths >= 0.0) & (strengths <= 1.0), f"comparison: strength_{label} is none")
     groups = by_name(found.group_table())
     require(np.isfinite(numbers(groups, "strength")), "comparison: a strength is not finite")
     if differences:

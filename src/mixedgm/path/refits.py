@@ -290,19 +290,26 @@ class Unshrunken:
 
 
 def unshrunken(
-    task: Task, groups: Ints, start: Start, *, tol: float, max_iter: int = 200
+    task: Task,
+    groups: Ints,
+    start: Start,
+    loose: Ints | None = None,
+    *,
+    tol: float,
+    max_iter: int = 200,
 ) -> Unshrunken:
     """The graph's estimate, with a ridge on those edges only that cannot do without.
 
-    All edges that could be unstable are estimated with a ridge first.  Those whose curvature there
-    is large enough are set free, and estimated again.  Where several edges are open together (three
-    columns that separate a fourth), their ridges add up and hide it; then the curvature vanishes
-    now, and they are held as well.
+    All edges that could be unstable (or `loose` ones, where the estimate of a similar graph says
+    which) are estimated with a ridge first.  Those whose curvature there is large enough are set
+    free, and estimated again.  Where several edges are open together (three columns that separate a
+    fourth), their ridges add up and hide it; then the curvature vanishes now, and they are held as
+    well.
     """
     if isinstance(task.solver, MonteCarlo):
         return _sampled(task, groups, start, tol=tol, max_iter=max_iter)
-    first = stabilised(task, groups, start, tol=tol, max_iter=max_iter)
-    if len(first.ridge) == 0:
+    first = stabilised(task, groups, start, loose, tol=tol, max_iter=max_iter)
+    if len(first.ridge) == 0 and loose is None:
         return first
     # A rough solution would not have gone far enough; a finer one than this is beyond rounding.
     tol = min(tol, max(1.0 / task.total_weight, FINEST_TOL))
@@ -313,12 +320,14 @@ def unshrunken(
         if latest is not first and np.isin(weak, held).all():
             return latest
         held = np.union1d(held, weak)
-        if len(held) == len(first.ridge):
+        if np.array_equal(held, first.ridge):
             return first
         latest = _solved(task, groups, again, held, tol=tol, max_iter=max_iter)
         if latest.solution.cost.n_iter == 0:  # nothing has moved, so nothing else is weak
             return latest
-    return first
+    if loose is None:
+        return first
+    return unshrunken(task, groups, start, tol=tol, max_iter=max_iter)
 
 
 def with_variances(

@@ -81,25 +81,30 @@ def settled(
     graph = np.union1d(affordable(task, graph, every), task.penalty.free)
     theta = task.null.theta if theta is None else theta
     apart, many = untested(task), _has_more(task, many_pairs)
-    search = _Search(limit, swaps=not many)
+    search, loose = _Search(limit, swaps=not many), None
     if many:
-        graph, theta = search.grown(task, graph, theta, apart)
+        graph, theta, loose = search.grown(task, graph, theta, apart)
     for _ in range(MOST_GRAPHS):
-        place = search.place(pairs_tested(task, graph, theta, many_pairs=many_pairs))
+        place = search.place(pairs_tested(task, graph, theta, loose, many_pairs=many_pairs))
         found = search.better(place)
         if found is None:
             return SettledGraph(place.judged(search.ratios), graph, ended=True)
         graph, fit = found
-        theta = task.theta_of(place.task.params(fit.solution.theta))
+        theta, loose = task.theta_of(place.task.params(fit.solution.theta)), fit.ridge
     return SettledGraph(place.tests, place.graph, ended=False)
 
 
 def pairs_tested(
-    task: Task, graph: Ints, theta: Floats, *, many_pairs: int = MANY_PAIRS
+    task: Task,
+    graph: Ints,
+    theta: Floats,
+    loose: Ints | None = None,
+    *,
+    many_pairs: int = MANY_PAIRS,
 ) -> PairTests:
-    """All pairs, tested as a search tests them; the refit begins at `theta`."""
+    """All pairs, tested as a search tests them; the refit begins at `theta`, as in `refit`."""
     apart, many = untested(task), _has_more(task, many_pairs)
-    return pairs_given(task, graph, theta, dtype=np.float32, apart=apart, screened=many)
+    return pairs_given(task, graph, theta, loose, dtype=np.float32, apart=apart, screened=many)
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,20 +219,21 @@ class _Search:
 
     def grown(
         self, task: Task, graph: Ints, theta: Floats, apart: dict[int, str]
-    ) -> tuple[Ints, Floats]:
-        """The graph and its refit with edges that pass a rough test and raise the score.
+    ) -> tuple[Ints, Floats, Ints]:
+        """The graph with pairs that pass a rough test and raise the score; its refit and its ridge.
 
         It ends with the first one that does not.
         """
+        loose = None
         while True:
-            tests = pairs_roughly(task, graph, theta, apart)
+            tests = pairs_roughly(task, graph, theta, apart, loose)
             place = _Place(tests, self.limit(tests), np.full(len(tests.tested), np.nan))
             entering = place.wanted[~place.held[place.wanted]].tolist()
             found = self._all_better(place, [[g] for g in entering if g not in self.ratios])
             if found is None:
-                return graph, theta
+                return graph, theta, tests.fit.ridge
             graph, fit = found
-            theta = fit.solution.theta
+            theta, loose = fit.solution.theta, fit.ridge
 
     def better(self, place: _Place) -> tuple[Ints, Unshrunken] | None:
         """A graph with a higher score and its refit; None if no wanted move leads to one.
@@ -268,7 +274,8 @@ class _Search:
         if np.array_equal(graph, before):  # too few rows for one edge more
             self.ratios.update(dict.fromkeys(moves, 0.0))
             return None
-        fit = rough_refit(place.task, graph, known.solution.theta)
+        loose = np.setdiff1d(graph, np.setdiff1d(before, known.ridge))
+        fit = rough_refit(place.task, graph, known.solution.theta, loose)
         rise = place.task.total_weight * (known.loss - fit.loss)
         if rise > place.price(graph).sum() - place.price(before).sum():
             return graph, fit

@@ -274,14 +274,16 @@ def rows_of(task: Task) -> MemoryRows | PartedRows:
     return rows
 
 
-def refit(task: Task, graph: Ints, start: Floats, tol: float = _REFIT_TOL) -> Unshrunken:
-    """The graph without shrinkage, from a theta that is known."""
-    return unshrunken(task, graph, Start(start, task.null.evaluation), tol=tol)
+def refit(
+    task: Task, graph: Ints, start: Floats, loose: Ints | None = None, *, tol: float = _REFIT_TOL
+) -> Unshrunken:
+    """The graph without shrinkage, from a theta that is known; `loose`: see `unshrunken`."""
+    return unshrunken(task, graph, Start(start, task.null.evaluation), loose, tol=tol)
 
 
-def rough_refit(task: Task, graph: Ints, start: Floats) -> Unshrunken:
+def rough_refit(task: Task, graph: Ints, start: Floats, loose: Ints | None = None) -> Unshrunken:
     """The refit of a graph that is only tried, solved to a small share of a standard error."""
-    return refit(task, graph, start, _ROUGH / np.sqrt(task.total_weight))
+    return refit(task, graph, start, loose, tol=_ROUGH / np.sqrt(task.total_weight))
 
 
 def fine_refit(task: Task, graph: Ints, start: Floats) -> Floats:
@@ -307,6 +309,7 @@ def pairs_given(
     task: Task,
     graph: Ints,
     start: Floats | None = None,
+    loose: Ints | None = None,
     *,
     clusters: Ints | None = None,
     rng: np.random.Generator | None = None,
@@ -318,7 +321,7 @@ def pairs_given(
     """Refit the graph and test all pairs given it, but those that are judged `apart`.
 
     With `screened`, pairs whose rough test finds next to nothing have that test only.
-    `clusters`, `rng`, `dtype`: see `estimated_pairs`.
+    `loose`: see `unshrunken`.  `clusters`, `rng`, `dtype`: see `estimated_pairs`.
     draws = (how many errors of the estimates to draw, what draws them); estimates are then in units
     of residual spreads.
     """
@@ -330,7 +333,7 @@ def pairs_given(
     tested = _but(layout.n_groups, apart)
     estimated = np.flatnonzero(tested | ~_but(layout.n_groups, graph))
     with single_threaded_blas(), using_threads(task.n_threads):
-        fit = (rough_refit if dtype is np.float32 else refit)(task, graph, start)
+        fit = (rough_refit if dtype is np.float32 else refit)(task, graph, start, loose)
         theta = layout.centred(fit.solution.theta, graph)
         smooth = ridged(task, fit)
         if screened:
@@ -383,11 +386,13 @@ def pairs_given(
     )
 
 
-def pairs_roughly(task: Task, graph: Ints, start: Floats, apart: dict[int, str]) -> PairTests:
-    """Refit the graph roughly and test all pairs by `rough_pairs`."""
+def pairs_roughly(
+    task: Task, graph: Ints, start: Floats, apart: dict[int, str], loose: Ints | None = None
+) -> PairTests:
+    """Refit the graph roughly and test all pairs by `rough_pairs`; `loose`: see `unshrunken`."""
     layout = task.layout
     with single_threaded_blas(), using_threads(task.n_threads):
-        fit = rough_refit(task, graph, start)
+        fit = rough_refit(task, graph, start, loose)
         theta = layout.centred(fit.solution.theta, graph)
         tested = _but(layout.n_groups, apart)
         groups = np.flatnonzero(tested | ~_but(layout.n_groups, graph))
