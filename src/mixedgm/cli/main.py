@@ -77,6 +77,8 @@ def _run(args: Namespace, console: Console) -> int:
     return INTERRUPTED if console.interrupted else int(code or 0)
 
 
+# -- the parser ------------------------------------------------------------------------------------
+
 _WELCOME = """\
 Find out which columns of a table are directly related: continuous and
 categorical columns together, in one network, with the strength of each edge.

@@ -107,6 +107,8 @@ def check_checkpoint(args: Namespace, what: str) -> None:
         )
 
 
+# -- model options ---------------------------------------------------------------------------------
+
 _QUOTES = "quotes keep a comma, as in 'city=\"Bath, UK\"'"
 
 
@@ -201,6 +203,8 @@ def _number(text: str) -> float | str:
     except ValueError:
         return text
 
+
+# -- network options -------------------------------------------------------------------------------
 
 _NUMBERS = {
     "--minimum": "no edges with a smaller strength",

@@ -197,6 +197,8 @@ def _numbers(coordinates: ContrastCoordinates, loss: str) -> tuple[Irrepresentab
     return irrepresentable(coordinates, total / n), errors
 
 
+# -- irrepresentable -------------------------------------------------------------------------------
+
 _TURNS = 500
 _SETTLED = 1e-13
 _CLOSED = 1e-9

@@ -140,6 +140,8 @@ class Constants:
         return Promise(n, float(lam), float(error), float(edge), n >= self.n_rows)
 
 
+# -- lipschitz -------------------------------------------------------------------------------------
+
 _STEP = 1e-3
 _TURNS = 30
 _STARTS = 2

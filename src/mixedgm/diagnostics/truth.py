@@ -233,6 +233,9 @@ def _with_draws(truth: Truth, units: Units, drawn: Draw) -> Truth:
     return replace(truth, rows=part(0, len(numbers)), batches=batches, notes=(*notes, *drawn.notes))
 
 
+# -- curvature -------------------------------------------------------------------------------------
+
+
 @dataclass(frozen=True, eq=False)
 class ContrastCoordinates:
     """Contrasts of theta, edges times their weight."""

@@ -174,6 +174,9 @@ class AdequacyMethods(HasModel):
         )
 
 
+# -- missing cells ---------------------------------------------------------------------------------
+
+
 class MissingMethods(HasModel):
     """What gaps in a table mean for the model."""
 

@@ -273,6 +273,9 @@ class GraphMethods(HasModel):
         return plot_parameters(self._model, ax=ax, **options)
 
 
+# -- moderated edges -------------------------------------------------------------------------------
+
+
 class ModerationMethods(HasModel):
     """What can be asked about edges that vary."""
 

@@ -446,6 +446,9 @@ def _wanted(schema: Schema, columns: str | Sequence[str] | None) -> list[str]:
 Floats = NDArray[np.float64]
 
 
+# -- tables in parts -------------------------------------------------------------------------------
+
+
 def score_sums(fitted: FittedModel, gaps: Gaps) -> Mapping[str, tuple[float, float]]:
     """Return sums of losses and of weights by column, and of scores (under an empty name).
 

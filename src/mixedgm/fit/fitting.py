@@ -518,6 +518,8 @@ def _by_nodes(task: Task, per_group: Floats | None) -> Floats | None:
     return matrix if layout.n_features else matrix[0]
 
 
+# -- warnings of a fit -----------------------------------------------------------------------------
+
 # A single lam is approached from far away: the work of about so many lams of a path.
 _LAMS_FOR_ONE = 6.0
 

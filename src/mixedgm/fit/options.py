@@ -346,6 +346,8 @@ def _by_column(value: object) -> bool:
     return all(_is_lam(x) or (isinstance(x, float) and np.isnan(x)) for x in value)
 
 
+# -- settings of model files -----------------------------------------------------------------------
+
 _CRITERIA = (LocalFDR, FDR, EBIC, BIC, AIC, Holdout, CV, StARS, StabilitySelection)
 OBJECTS: dict[str, Any] = {
     cls.__name__: cls

@@ -595,6 +595,9 @@ def _inverse(matrix: Floats) -> Floats:
     return np.asarray(linalg.pinvh(matrix, rtol=1e-6 * size))
 
 
+# -- residual spread -------------------------------------------------------------------------------
+
+
 @dataclass(frozen=True, eq=False)
 class ResidualSpread:
     """The change of units."""

@@ -297,6 +297,8 @@ def _spiked_curvature(unit: float, chance: Floats, mean: Floats, variance: float
     return ResidualSlopes(own[:, :, :2] * np.array([unit, 1.0]), own)
 
 
+# -- redrawn rows ----------------------------------------------------------------------------------
+
 _STEPS = 4
 _ROWS = 4_000, 20_000
 _NUMBERS = 2e8

@@ -460,6 +460,8 @@ def _whole_clusters(clusters: Ints, order: Ints, held: Held, ends: EndProducts) 
     yield order[first:]
 
 
+# -- rows with gaps --------------------------------------------------------------------------------
+
 MOST_COMPLETIONS = 50_000
 """Sums are over rows, evenly spread, that have about so many completions together."""
 

@@ -390,6 +390,8 @@ def freedom(params: Params, u: Ints, v: Ints) -> Ints:
     return np.asarray(each[u] * each[v])
 
 
+# -- strength intervals ----------------------------------------------------------------------------
+
 _HALVINGS = 45
 _LARGEST = 0.999999
 

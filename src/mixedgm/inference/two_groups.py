@@ -123,6 +123,8 @@ def smoothed(edges: Floats) -> Floats:
 _SQUARE = np.square(np.subtract.outer(_NONCENTRALITIES, _NONCENTRALITIES))
 
 
+# -- group patterns --------------------------------------------------------------------------------
+
 _FEWEST_DIFFERING = 0.2
 """Pairs that are expected to differ at least."""
 _ALL_SETS = 4

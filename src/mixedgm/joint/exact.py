@@ -123,6 +123,9 @@ def renumbered(error: DistributionError, nodes: Sequence[int] | Ints) -> Distrib
     return type(error)(error.message, tuple(int(nodes[j]) for j in error.columns))
 
 
+# -- constant and expectations ---------------------------------------------------------------------
+
+
 @dataclass(frozen=True, eq=False)
 class Expectations:
     """Expected sufficient statistics."""

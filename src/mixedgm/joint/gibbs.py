@@ -192,6 +192,8 @@ def as_codes(params: ConditionalGaussian, codes: NDArray[np.integer]) -> Codes:
     return codes.astype(np.uint16) if most <= 2**16 else codes.astype(np.int32)
 
 
+# -- gradient chains -------------------------------------------------------------------------------
+
 BATCHES = 64
 # States that are kept: curvature is estimated from them.
 KEPT = 4096
@@ -285,6 +287,8 @@ class GradientChains:
         self.sweeps += burn_in + sweeps
         return np.concatenate(kept)
 
+
+# -- diagnostics of chains -------------------------------------------------------------------------
 
 # Values from Vehtari et al. (2021), "Rank-normalization, folding, and localization".
 LARGEST_R_HAT = 1.01

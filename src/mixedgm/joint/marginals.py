@@ -209,6 +209,8 @@ def check_columns(
             raise ParameterError(f"a {kind} is named twice: {list(asked)}.")
 
 
+# -- entropy and information -----------------------------------------------------------------------
+
 # Table entries that one integral or one sampled density may visit: about a second.
 _WORK = 2**27
 _FEWEST, _MOST = 1_000, 20_000

@@ -9,7 +9,7 @@ states of y: all of them, or draws.
 
 A model with spiked columns and the margins of a table -> node terms that have these, by chains.
 
-As in `margins`, edges are fixed and the mean log likelihood is concave in the node terms.  Its
+As above, edges are fixed and the mean log likelihood is concave in the node terms.  Its
 gradient and curvature, means and covariance of the node statistics, are those of rows that Gibbs
 chains draw; the chains go on from step to step.  After some Newton steps the terms of the last ones
 are averaged, which takes most of the noise out.
@@ -431,6 +431,8 @@ def _warn_unless_reached(point: _Point) -> None:
     warnings.warn(SamplingWarning(message, (int(point.table.place[place]),)), stacklevel=4)
 
 
+# -- margins of a table ----------------------------------------------------------------------------
+
 MOST_COLUMNS = 200
 """Design columns up to which the moments of pairs of columns are kept: 320 kB."""
 
@@ -515,6 +517,8 @@ class NodeTerms:
         """Return parameters with these node terms and unchanged edges."""
         return replace(params, bias=self.bias, diagonal=self.diagonal)
 
+
+# -- margins with spiked columns -------------------------------------------------------------------
 
 MATCHING = "matching margins"
 """Name of the progress bar."""

@@ -218,6 +218,8 @@ def _cliques(
     )
 
 
+# -- how long a question takes ---------------------------------------------------------------------
+
 MOST_TABLES = 2**11
 """How many sets of tables of the largest size (`limit`) one question may fill: about ten minutes
 by default."""

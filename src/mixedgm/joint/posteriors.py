@@ -245,6 +245,8 @@ def _spiked_log_density(
     return unknown.log_density(at, values, rng or np.random.default_rng(0))
 
 
+# -- unknown columns -------------------------------------------------------------------------------
+
 # Chains of every row, their sweeps before and while they are counted, and rows worked on at once.
 _CHAINS = 16
 _BURN_IN = 100
@@ -488,6 +490,9 @@ class UnknownColumns:
             add_level_rows(moved, codes, self.field.level_start, self.given_y.shift)
             squares += moved**2
         return counts, squares
+
+
+# -- scoring ---------------------------------------------------------------------------------------
 
 
 def log_likelihood(

@@ -271,6 +271,8 @@ def _moments(
     return mean, error, spread
 
 
+# -- draws -----------------------------------------------------------------------------------------
+
 Method = Literal["auto", "exact", "gibbs"]
 T = TypeVar("T")
 

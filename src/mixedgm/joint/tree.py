@@ -196,6 +196,9 @@ def _add(
     return np.asarray(grown.reshape(len(grown), *table.shape[1:]))
 
 
+# -- models of states only -------------------------------------------------------------------------
+
+
 @dataclass(frozen=True, eq=False)
 class Discrete:
     """A pairwise field over the levels that can occur, one or many of them side by side.
@@ -285,6 +288,9 @@ def discrete(model: ConditionalGaussian, unary: Floats | None = None) -> Discret
     return Discrete(model.n_levels, labels, bias, pairwise, constant)
 
 
+# -- tables of states ------------------------------------------------------------------------------
+
+
 def log_potential(field: Discrete, separator: Sequence[int], residual: Sequence[int]) -> Floats:
     """(b, |S|, |R|) all terms of the log density that involve a column of the residual.
 
@@ -353,6 +359,8 @@ def pair_sums(table: Floats, n_levels: Sequence[int], first: int) -> Floats:
         out[:, diagonal, diagonal] = peeled[:, 0]
     return out
 
+
+# -- all pairs of columns --------------------------------------------------------------------------
 
 # Numbers carried along the tree at one time; more columns than fit go in several sweeps.
 CARRIED = 2**24

@@ -103,6 +103,8 @@ def allowed_levels(params: ConditionalGaussian) -> list[np.ndarray]:
     ]
 
 
+# -- the nearest valid precision -------------------------------------------------------------------
+
 # At this smallest eigenvalue no combination of columns has more than a hundred times the
 # variance that it would have without relations.
 FLOOR = 0.01

@@ -191,6 +191,8 @@ def losses(
     return np.column_stack([gauss[:, :p], *discrete])
 
 
+# -- pair conditionals -----------------------------------------------------------------------------
+
 MOST_STATES = 256
 """Counts with more values than this are computed from some of them."""
 _STEP = 0.4

@@ -629,6 +629,9 @@ class Nodes:
         return np.array(count, dtype=np.int64)
 
 
+# -- statistics of the nodes -----------------------------------------------------------------------
+
+
 @dataclass(frozen=True, eq=False)
 class SufficientStatistics:
     """Columns that the parameters of some nodes multiply in the log density.

@@ -288,6 +288,9 @@ class ConditionalCovariance(Whole):
         return out.reshape(-1, len(first))
 
 
+# -- states of the targets -------------------------------------------------------------------------
+
+
 @dataclass(frozen=True, eq=False)
 class Softmax:
     """The regression of the joint state on some covariates."""

@@ -508,6 +508,8 @@ def _edge_gradient(pairs, features, starts, shared, is_target, column_start, sum
                         at += one
 
 
+# -- gaussian blocks -------------------------------------------------------------------------------
+
 _AT_ONCE = 2**20
 """Second moments that are asked for in one call."""
 

@@ -505,6 +505,8 @@ def _blocks(rows: Ints, sizes: Floats) -> Iterator[Ints]:
     yield from np.split(rows, np.flatnonzero(np.diff(block)) + 1)
 
 
+# -- states of discrete columns --------------------------------------------------------------------
+
 Codes = NDArray[np.uint8 | np.uint16 | np.int32]
 Mask = NDArray[np.bool_]
 Small = NDArray[np.int32]
@@ -660,6 +662,8 @@ def drawn(states: RowStates, chance: Floats, n_draws: int, uniforms: Floats) -> 
         states.row[kept], states.codes[kept], log_drawn, np.ones(len(kept), dtype=bool)
     )
 
+
+# -- points of a normal distribution ---------------------------------------------------------------
 
 N_SETS = 64
 

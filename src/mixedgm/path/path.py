@@ -465,6 +465,8 @@ def given_lams(lams: ArrayLike) -> Floats:
     return values
 
 
+# -- candidates of wide tables ---------------------------------------------------------------------
+
 _GROWTH = 0.5
 """Share of the growth that the strong rule allows a gradient when lam falls: candidates are more
 than the groups that a solver begins with, because asking for them is a pass over all pairs."""

@@ -120,6 +120,9 @@ def _distances(starts, theta, grad, pull, first, last, out):  # type: ignore[no-
         out[g] = np.sqrt(total)
 
 
+# -- block steps -----------------------------------------------------------------------------------
+
+
 def scaled_prox(pull: Floats, metric: Floats, point: Floats, starts: Ints) -> Floats:
     """argmin_x  sum_i metric_i (x_i - point_i)^2 / 2 + sum_g pull_g norm(x_g).
 

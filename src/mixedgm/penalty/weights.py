@@ -68,6 +68,8 @@ def adaptive(sizes: Floats, total_weight: float) -> Floats:
     return np.asarray(1.0 / (sizes + 1.0 / total_weight))
 
 
+# -- penalty factors by names ----------------------------------------------------------------------
+
 Pair = tuple[str, str]
 FactorsArg = Mapping[Any, float] | None
 PairsArg = Iterable[Any] | None

@@ -168,6 +168,9 @@ def _draw_colour_bar(ax: Axes, image: Any) -> None:
 _BELOW, _ABOVE = SIGN_COLOURS["+"], SIGN_COLOURS["-"]
 
 
+# -- consistency -----------------------------------------------------------------------------------
+
+
 def plot_consistency(
     columns: Columns, *, max_pairs: int | None = 30, ax: Axes | None = None
 ) -> Axes:

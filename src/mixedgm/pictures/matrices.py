@@ -179,6 +179,8 @@ def _nodes_by_kind(fitted: FittedModel) -> dict[str, list[int]]:
     return nodes
 
 
+# -- tests of all pairs ----------------------------------------------------------------------------
+
 _MARKS = {"present": "●", "absent": "○"}
 _MOST_MARKED = 40
 
@@ -228,6 +230,8 @@ def plot_tests(
     ax.set_title(key, fontsize=9, color=INK)
     return ax
 
+
+# -- missing cells ---------------------------------------------------------------------------------
 
 _GAP = SIGN_COLOURS["-"]
 _THERE = "#E4E7EA"

@@ -296,6 +296,8 @@ def _draw_legend(ax: Axes, fitted: FittedModel, order: Ints) -> None:
     ax.legend(handles=keys, loc="upper left", frameon=False, fontsize=8.5)
 
 
+# -- scores of the choice --------------------------------------------------------------------------
+
 _CURVE = "#2f6db2"
 _LIMIT = "#b5482f"
 _FAINT = "#8a8f98"

@@ -105,6 +105,9 @@ def _hash(text: str) -> str:
     return f"sha256-{base64.b64encode(digest).decode()}"
 
 
+# -- LiveGraph -------------------------------------------------------------------------------------
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class LiveGraph:
     """The live graph of a model; notebooks show it in a frame that can reach nothing else."""
@@ -120,6 +123,8 @@ class LiveGraph:
     def _repr_html_(self) -> str:
         return inline_frame(frame_document(self.material), self.height)
 
+
+# -- the script of the page ------------------------------------------------------------------------
 
 _IMPORT = re.compile(r'^import \{([^}]*)\} from "\./([\w-]+)\.js";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=(?:async )?(?:function\*?|const|class) (\w+))", re.MULTILINE)

@@ -213,6 +213,8 @@ def _finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
+# -- CSV -------------------------------------------------------------------------------------------
+
 Formulas = Literal["keep", "mark"]
 
 _STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")

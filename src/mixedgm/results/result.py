@@ -99,6 +99,8 @@ def square_frame(names: Sequence[str], matrix: Floats, library: str) -> Any:
     return named_rows_frame(names, dict(zip(names, matrix.T, strict=True)), library)
 
 
+# -- HTML of a summary -----------------------------------------------------------------------------
+
 _CELL = CELL.format(align="left") + ";vertical-align:top"
 _SUMMARY_HEAD = _CELL + ";font-weight:600;border-bottom:1px solid rgba(128,128,128,.5)"
 _NUMBER = _CELL + ";font-variant-numeric:tabular-nums;white-space:nowrap"

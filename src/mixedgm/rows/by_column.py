@@ -173,6 +173,8 @@ def fill_products(product, targets, units, sums, total, out):  # type: ignore[no
                     row[a] -= other[a]
 
 
+# -- rows by columns -------------------------------------------------------------------------------
+
 _LARGEST_TILE = 512
 _SMALLEST_TILE = 64
 _PART = 64

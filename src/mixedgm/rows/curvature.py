@@ -563,6 +563,8 @@ def _with_first_levels(n, facts, gram, sums, out):  # type: ignore[no-untyped-de
                 out[base + (row + b) * n_packed + k] = x
 
 
+# -- columns with a spike at zero ------------------------------------------------------------------
+
 _BLOCK = 2048
 
 

@@ -628,6 +628,9 @@ def _plain(codes: NDArray[np.integer]) -> NDArray[np.integer]:
     return codes if codes.dtype == np.uint8 else codes.astype(np.int32)
 
 
+# -- tiles -----------------------------------------------------------------------------------------
+
+
 @dataclass(frozen=True, eq=False)
 class Tile:
     """Nodes of one width."""

@@ -264,6 +264,8 @@ def _nothing(path: Path) -> dict[str, Floats]:
     return {"errors": np.full(len(path), np.nan)}
 
 
+# -- block variances -------------------------------------------------------------------------------
+
 _SHAPE = 1.0
 """Of the inverse gamma distribution: its scale counts like two coefficients."""
 _LOG_VARIANCES = np.linspace(np.log(1e-4), np.log(100.0), 120)

@@ -434,6 +434,8 @@ def _settled_rows(
     return ends.task, ends.theta
 
 
+# -- rough tests -----------------------------------------------------------------------------------
+
 _CELLS = 2**22
 _FLAT = 1e-10
 
@@ -515,6 +517,9 @@ def _moments(rows: MemoryRows | PartedRows, scorer: Scorer, stride: int) -> tupl
 def _all_moments(rows: MemoryRows, scorer: Scorer) -> tuple[Floats, ...]:
     """`_moments` of some rows, all of which count."""
     return _moments(rows, scorer, 1)
+
+
+# -- rivals of an edge -----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)

@@ -256,6 +256,9 @@ def _split(archive: Archive, name: str, joined: NDArray[Any], sizes: Sizes) -> l
     return [joined[a:b].copy() for a, b in pairwise(bounds)]
 
 
+# -- moderation parts ------------------------------------------------------------------------------
+
+
 def moderation_to_arrays(params: Params) -> Arrays:
     """Return the arrays of a model's deviations; none where it has no moderators."""
     moderation = params.moderation

@@ -221,6 +221,9 @@ def _covariate_findings(gaps: Gaps) -> Iterator[Finding]:
             yield Finding(gaps.schema.nodes[node].name, what, remedy)
 
 
+# -- gaps filled -----------------------------------------------------------------------------------
+
+
 def filled(
     X: object,
     frame: Frame,

@@ -83,6 +83,8 @@ def numbered(labels: Sequence[Any]) -> tuple[tuple[Any, ...], NDArray[np.int64]]
     return tuple(ordered), np.array([number[label] for label in labels], dtype=np.int64)
 
 
+# -- groups of rows --------------------------------------------------------------------------------
+
 _FEWEST = 2
 
 

@@ -245,6 +245,8 @@ def _one_column(what: str, line: str) -> str:
     )
 
 
+# -- frames of any library -------------------------------------------------------------------------
+
 Columns = Mapping[str, Sequence[Any] | NDArray[Any]]
 
 # Library -> its name for what makes a frame of columns.

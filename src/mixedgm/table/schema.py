@@ -601,6 +601,8 @@ def drop_line(*names: str) -> str:
     return f"leave column{'' if len(names) == 1 else 's'} {few(names, 20)} out"
 
 
+# -- errors by names of columns --------------------------------------------------------------------
+
 P = ParamSpec("P")
 T = TypeVar("T")
 

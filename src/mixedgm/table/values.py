@@ -380,6 +380,8 @@ def _arrow_codes(column: Any) -> tuple[Codes, list[Any], bool]:
     return codes, column.dictionary.to_pylist(), bool(column.type.ordered)
 
 
+# -- numbers of a column ---------------------------------------------------------------------------
+
 SAMPLE = 10_000
 """Rows that are sorted to find a common value."""
 FEW = 20

@@ -307,6 +307,8 @@ def _meets(here: Floats, points: Floats, reach: Floats) -> Any:
     return np.all(np.abs(here[:, None] - points[None]) < reach, axis=2)
 
 
+# -- areas -----------------------------------------------------------------------------------------
+
 AREA_PAD = 9.0
 """Points between a node and the border of the area of its group."""
 

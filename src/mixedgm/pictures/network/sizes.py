@@ -130,6 +130,8 @@ def _short(name: str, longest: int) -> str:
     return (letters if len(letters) >= longest else word)[:longest]
 
 
+# -- widths of lines -------------------------------------------------------------------------------
+
 FROM_COLUMNS = 20
 """Columns from which on weak edges recede."""
 

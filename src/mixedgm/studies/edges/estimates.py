@@ -173,6 +173,8 @@ class PairStrengths:
         return np.asarray((self._observed(u)[:, None] * width + self._observed(v)).ravel())
 
 
+# -- pair coefficients -----------------------------------------------------------------------------
+
 Named = dict[str, Any]
 
 

@@ -162,6 +162,8 @@ def _listed(pairs: tuple[Pair, ...]) -> str:
     return shown if len(pairs) <= _SHOWN else f"{shown} and {len(pairs) - _SHOWN} more"
 
 
+# -- random graph ----------------------------------------------------------------------------------
+
 Range = tuple[float, float]
 
 SIZES: Mapping[str, Range] = {

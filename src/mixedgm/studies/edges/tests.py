@@ -279,6 +279,8 @@ def _effective(design: Design | Gaps, clusters: Ints | None) -> float:
     return float(sums.sum() ** 2 / (sums**2).sum())
 
 
+# -- EdgeTests -------------------------------------------------------------------------------------
+
 STRONG = float(np.log(10.0))
 """Log Bayes factor from which on an edge counts as present, and below minus which as absent."""
 

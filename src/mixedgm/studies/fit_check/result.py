@@ -292,6 +292,8 @@ def _meanings(checked: ModelCheck, reworded: Callable[[str], str]) -> Iterator[s
         yield textwrap.fill(paragraph, 80, initial_indent="  ", subsequent_indent="    ")
 
 
+# -- meanings --------------------------------------------------------------------------------------
+
 ZEROS = "zeros"
 """How `where` names the share of zeros of a count."""
 SHARE = "share of"

@@ -167,6 +167,8 @@ def _targets_drawn(fitted: FittedModel, design: Design, rng: np.random.Generator
     return Design(schema, numbers, codes)
 
 
+# -- p-values among simulated tables ---------------------------------------------------------------
+
 _ENOUGH = 10  # simulated tables beyond the observed one, for their share to be the p-value
 _CELLS_AT_ONCE = 2**23
 _HARDLY_VARIES = 0.01

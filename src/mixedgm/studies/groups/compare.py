@@ -400,6 +400,8 @@ def _stacked(records: list[Record], like: Record) -> dict[str, Any]:
     }
 
 
+# -- equal margins ---------------------------------------------------------------------------------
+
 _STEPS = 100
 _TOL = 1e-12
 _LENGTHS = 0.5 ** np.arange(40)

@@ -393,6 +393,9 @@ def _lengths(differences: Differences, unit: Floats) -> Floats:
     return np.asarray(np.sqrt(squares) * np.abs(unit))
 
 
+# -- differences of estimates ----------------------------------------------------------------------
+
+
 @dataclass(frozen=True, eq=False)
 class Differences:
     """Estimates of groups that all have the same pairs, in the same units."""

@@ -414,6 +414,8 @@ class DifferenceComparison(GroupComparison):
         return tuple(lines)
 
 
+# -- PermutationComparison -------------------------------------------------------------------------
+
 _NOTABLE = 0.9
 TESTS = ("largest edge difference", "strength difference", "variance among groups", "Hamming")
 """Statistics of whole graphs, in the order in which they are kept."""

@@ -267,6 +267,9 @@ def sampled_note(
     return SamplingWarning(f"{note}. To change it: {remedy}" if remedy else note)
 
 
+# -- rows with gaps --------------------------------------------------------------------------------
+
+
 def predicted(
     fitted: FittedModel, gaps: Gaps, targets: Sequence[int], points: Points | None = None
 ) -> dict[int, NDArray[Any]]:

@@ -172,6 +172,8 @@ def _points(kinds: Sequence[Kind], levels: Floats, n_levels: list[int]) -> NDArr
     return np.array(points, dtype=np.int64).reshape(len(kinds), len(levels)).T
 
 
+# -- resampled imputation --------------------------------------------------------------------------
+
 FEWEST_ROWS = 30
 _MOST_ROUNDS = 25
 

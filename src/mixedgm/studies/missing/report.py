@@ -421,6 +421,9 @@ def _report(
     )
 
 
+# -- missing information ---------------------------------------------------------------------------
+
+
 @dataclass(frozen=True, eq=False)
 class PairInformation:
     """Pairs of nodes that may have an edge, and what is missing of each."""
@@ -483,6 +486,8 @@ def _pairs(fitted: FittedModel) -> Ints:
     pairs = np.column_stack(np.triu_indices(n, 1))
     return np.asarray(pairs[~np.isin(pairs, covariates).all(axis=1)])
 
+
+# -- missingness -----------------------------------------------------------------------------------
 
 _FEWEST = 5.0
 """Rows that are missing, and that are not, from which on a chi-square holds; of a level likewise

@@ -202,6 +202,8 @@ def shown(value: object, digits: int = 6) -> str:
     return f"{value:.{digits}g}" if isinstance(value, float) else str(value)
 
 
+# -- conditioned -----------------------------------------------------------------------------------
+
 _LISTED = 5
 _GIVEN = "those of a larger model given "
 

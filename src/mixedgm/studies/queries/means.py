@@ -192,6 +192,9 @@ class Means:
         return result_html(self._title(), self._columns(), self._notes())
 
 
+# -- SampleReport ----------------------------------------------------------------------------------
+
+
 @dataclass(frozen=True, repr=False)
 class SampleReport:
     """How rows were drawn.

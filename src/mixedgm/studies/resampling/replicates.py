@@ -273,6 +273,8 @@ class Replicates:
         return {name: np.concatenate([part[name] for part in parts]) for name in MEASURES}
 
 
+# -- centrality ------------------------------------------------------------------------------------
+
 _TIE = 1e-12
 MEASURES = ("total_strength", "expected_influence", "closeness", "betweenness")
 
@@ -375,6 +377,8 @@ def _search(length, source, distance, paths, order):  # type: ignore[no-untyped-
                 paths[v] += paths[u]
     return n
 
+
+# -- pair intervals --------------------------------------------------------------------------------
 
 _MIDDLE = float(norm.cdf(1.0))
 _LEAST_SHARE = 0.5

@@ -380,6 +380,8 @@ def _strengths(plan: ResamplingPlan, params: Params, coef: Floats, ends: Ints) -
     return strength(nats, freedom(params, u, v) / plan.rows.total_weight)
 
 
+# -- a graph that is held --------------------------------------------------------------------------
+
 _TOL = 1e-2
 """Of a refit, in standard errors of a mean gradient."""
 _MOST_AT_ONCE = 4000

@@ -447,6 +447,8 @@ def merged_columns(
     return out
 
 
+# -- part numbers ----------------------------------------------------------------------------------
+
 _MOST_TALLIED = 2**24
 _MOST_SHOWN = 1000
 
