@@ -208,3 +208,37 @@ def _calibration(df: int, df_along: int) -> tuple[Floats, Floats]:
     rest = chdtri(df, np.exp(log_m))[:, None] - chdtri(df_along, np.exp(log_q))
     larger = chdtrc(df - df_along, np.maximum(rest, 0.0)) * np.exp(log_q - log_m[:, None])
     return log_m, np.log1p(np.minimum(larger.mean(axis=1) * -log_m, 1.0))
+
+
+# -- adjustment for all pairs ----------------------------------------------------------------------
+
+
+def adjusted(p: Floats, n_others: int = 0) -> dict[str, Floats]:
+    """Columns p_holm and p_bh: p-values adjusted for all pairs, `n_others` more with p = 1.
+
+    Pairs that were not tested (NaN) do not count.
+    """
+    from scipy.stats import false_discovery_control
+
+    known, others = ~np.isnan(p), np.ones(n_others)
+    p_holm, p_bh = np.full((2, len(p)), np.nan)
+    if known.any():
+        family = np.concatenate([p[known], others])
+        p_holm[known] = holm(family)[: known.sum()]
+        p_bh[known] = false_discovery_control(family)[: known.sum()]
+    return {"p_holm": p_holm, "p_bh": p_bh}
+
+
+def holm(p_values: Floats) -> Floats:
+    """Adjust p-values so that one at most alpha is a false alarm with probability at most alpha.
+
+    Examples
+    --------
+    >>> holm(np.array([0.01, 0.5, 0.02])).tolist()
+    [0.03, 0.5, 0.04]
+    """
+    order = np.argsort(p_values, kind="stable")
+    left = len(p_values) - np.arange(len(p_values))
+    adjusted = np.empty(len(p_values))
+    adjusted[order] = np.minimum(1.0, np.maximum.accumulate(p_values[order] * left))
+    return adjusted

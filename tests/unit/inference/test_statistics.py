@@ -1,10 +1,19 @@
 """P-values of pairs: tails of chi-squares, and the combination of two tests."""
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 from scipy import stats
 
-from mixedgm.inference.statistics import _solved, combined, equivalent_z, log_tail, pair_statistics
+from mixedgm.inference.statistics import (
+    _solved,
+    combined,
+    equivalent_z,
+    holm,
+    log_tail,
+    pair_statistics,
+)
 from mixedgm.select.pair_tests import pairs_given
 from tests.support.problems import SCORED, draw
 
@@ -149,3 +158,18 @@ def test_covariances_that_are_indefinite_by_rounding_give_tests_as_well():
     expected = inside @ np.linalg.pinv(root @ root.T, rcond=1e-9, hermitian=True) @ inside
     squares = np.einsum("gak,gak->gk", vectors, found)
     np.testing.assert_allclose(squares[0], expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_holm_is_closed_testing_with_bonferroni(seed):
+    p = np.random.default_rng(seed).uniform(0, 0.2, size=5)
+    expected = [
+        max(
+            min(1.0, len(group) * min(p[list(group)]))
+            for size in range(1, 6)
+            for group in combinations(range(5), size)
+            if at in group
+        )
+        for at in range(5)
+    ]
+    np.testing.assert_allclose(holm(p), expected)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.stats import false_discovery_control, norm
+from scipy.stats import norm
 
 from mixedgm.base.errors import NotYetError, ParameterError
 from mixedgm.base.parallel import RandomState, seeds
@@ -19,6 +18,7 @@ from mixedgm.base.printable import quoted
 from mixedgm.fit.fitted import FittedModel
 from mixedgm.fit.options import Options
 from mixedgm.inference.pairs import PairEstimates
+from mixedgm.inference.statistics import adjusted
 from mixedgm.inference.strength import RestRows
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.path.recipe import by_conditionals
@@ -30,7 +30,6 @@ from mixedgm.select.graph_search import affordable
 from mixedgm.select.pair_tests import TOO_WIDE, PairTests, pairs_given, untestable, untested
 from mixedgm.select.selection import NAMED
 from mixedgm.studies.edges.estimates import PairStrengths, named_pairs, pair_coefficients
-from mixedgm.studies.fit_check.discrepancy import holm
 from mixedgm.table.encode import Design
 from mixedgm.table.gaps import Gaps, read_rows
 from mixedgm.table.labels import numbered, row_labels
@@ -364,13 +363,6 @@ class EdgeTests:
         out[self.tests.estimated] = values
         return out
 
-    def _adjusted(self, adjust: Callable[[Floats], Floats]) -> Floats:
-        """p-values of tested pairs adjusted for the number of these; NaN for all others."""
-        p = self.tests.statistics.p.copy()
-        there = ~np.isnan(p)
-        p[there] = adjust(p[there])
-        return p
-
     @cached_property
     def log_bf(self) -> Floats:
         """(pairs,) log Bayes factors at the spread of this table's effects; NaN without a test."""
@@ -413,8 +405,7 @@ class EdgeTests:
             self.named("statistic"): decisive,
             "df": df,
             self.named("p"): p,
-            self.named("p_holm"): self._adjusted(holm),
-            self.named("p_bh"): self._adjusted(false_discovery_control),
+            **{self.named(name): values for name, values in adjusted(p).items()},
             self.named("probability"): 1.0 - self.tests.no_edge,
             self.named("log_bf"): self.log_bf,
             self.named("log_bf_unit"): unit,

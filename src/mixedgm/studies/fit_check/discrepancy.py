@@ -275,18 +275,3 @@ def _moments(centre: Floats, scale: Floats, powers: Floats) -> Floats:
     central = fourth - 4.0 * first * third + 6.0 * first**2 * second - 3.0 * first**4
     kurtosis = np.where(flat, 0.0, central / unit**2 - 3.0)
     return np.column_stack([centre, scale, first, np.sqrt(variance), skewness, kurtosis])
-
-
-def holm(p_values: Floats) -> Floats:
-    """Adjust p-values so that one at most alpha is a false alarm with probability at most alpha.
-
-    Examples
-    --------
-    >>> holm(np.array([0.01, 0.5, 0.02])).tolist()
-    [0.03, 0.5, 0.04]
-    """
-    order = np.argsort(p_values, kind="stable")
-    left = len(p_values) - np.arange(len(p_values))
-    adjusted = np.empty(len(p_values))
-    adjusted[order] = np.minimum(1.0, np.maximum.accumulate(p_values[order] * left))
-    return adjusted

@@ -11,16 +11,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import false_discovery_control
 
 from mixedgm.base.checkpoint import Record
 from mixedgm.base.printable import few, one_line, quoted
 from mixedgm.fit.fitted import FittedModel
+from mixedgm.inference.statistics import adjusted
 from mixedgm.inference.two_groups import balanced_limit
 from mixedgm.model.layout import Floats
 from mixedgm.path.recipe import Lam
 from mixedgm.pictures.canvas import known_options
-from mixedgm.studies.fit_check.discrepancy import holm
 from mixedgm.studies.groups.differences import DIFFERENCE_TESTS, DifferenceTests
 from mixedgm.studies.resampling.replicates import (
     Failure,
@@ -51,20 +50,6 @@ def couples_of(names: Sequence[str]) -> list[str]:
     ['a - b', 'a - c', 'b - c']
     """
     return [f"{a} - {b}" for a, b in combinations(names, 2)]
-
-
-def adjusted(p: Floats, n_others: int = 0) -> dict[str, Floats]:
-    """Columns p_holm and p_bh: p-values adjusted for all pairs, `n_others` more with p = 1.
-
-    Pairs that were not tested (NaN) do not count.
-    """
-    known, others = ~np.isnan(p), np.ones(n_others)
-    p_holm, p_bh = np.full((2, len(p)), np.nan)
-    if known.any():
-        family = np.concatenate([p[known], others])
-        p_holm[known] = holm(family)[: known.sum()]
-        p_bh[known] = false_discovery_control(family)[: known.sum()]
-    return {"p_holm": p_holm, "p_bh": p_bh}
 
 
 @dataclass(frozen=True, eq=False, repr=False)

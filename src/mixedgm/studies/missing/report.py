@@ -29,6 +29,7 @@ from mixedgm.base.printable import few, number_of, quoted, rows
 from mixedgm.fit.fitted import FittedModel
 from mixedgm.fit.options import Options
 from mixedgm.inference.pairs import estimated_pairs
+from mixedgm.inference.statistics import adjusted
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.path.recipe import by_conditionals
 from mixedgm.path.refits import parameters
@@ -523,8 +524,7 @@ class MissingnessTests:
     def p_bh(self) -> Floats:
         """(G, nodes) adjusted for all tests by Benjamini and Hochberg."""
         out = np.full(self.p.shape, np.nan)
-        if self.tested.any():
-            out[self.tested] = stats.false_discovery_control(self.p[self.tested])
+        out[self.tested] = adjusted(self.p[self.tested])["p_bh"]
         return out
 
 

@@ -10,7 +10,7 @@ from scipy import stats
 from scipy.stats.contingency import association
 
 import mixedgm as mg
-from mixedgm.studies.fit_check.discrepancy import holm, pair_orders, statistics
+from mixedgm.studies.fit_check.discrepancy import pair_orders, statistics
 from mixedgm.studies.fit_check.simulated import simulate
 from mixedgm.table.encode import apply
 from tests.support.indefinite import with_precision
@@ -153,21 +153,6 @@ def test_tails_that_are_not_normal_are_seen_at_their_column(ladder):
     assert nodes["x1"].n_outliers > 0
     assert ("x1",) in found.flagged
     assert not nodes["x3"].flagged
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_holm_is_closed_testing_with_bonferroni(seed):
-    p = np.random.default_rng(seed).uniform(0, 0.2, size=5)
-    expected = [
-        max(
-            min(1.0, len(group) * min(p[list(group)]))
-            for size in range(1, 6)
-            for group in combinations(range(5), size)
-            if at in group
-        )
-        for at in range(5)
-    ]
-    np.testing.assert_allclose(holm(p), expected)
 
 
 def test_equal_seeds_give_equal_results_whatever_n_jobs(model, frame):
