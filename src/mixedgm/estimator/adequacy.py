@@ -173,13 +173,6 @@ class AdequacyMethods(HasModel):
             show=bool(verbose),
         )
 
-
-# -- missing cells ---------------------------------------------------------------------------------
-
-
-class MissingMethods(HasModel):
-    """What gaps in a table mean for the model."""
-
     def missing_report(
         self,
         X: Any,

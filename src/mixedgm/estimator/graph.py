@@ -272,13 +272,6 @@ class GraphMethods(HasModel):
 
         return plot_parameters(self._model, ax=ax, **options)
 
-
-# -- moderated edges -------------------------------------------------------------------------------
-
-
-class ModerationMethods(HasModel):
-    """What can be asked about edges that vary."""
-
     def at(self, f: Mapping[Any, Any]) -> Self:
         """Return the ordinary model at given values of the moderators.
 

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 from sklearn.utils import Tags
 
 from mixedgm.base.parameters import with_options
-from mixedgm.estimator.adequacy import AdequacyMethods, MissingMethods
-from mixedgm.estimator.graph import GraphMethods, ModerationMethods
+from mixedgm.estimator.adequacy import AdequacyMethods
+from mixedgm.estimator.graph import GraphMethods
 from mixedgm.estimator.joint import JointMethods
 from mixedgm.estimator.new_data import NewDataMethods
 from mixedgm.estimator.report import ReportMethods
@@ -23,9 +23,7 @@ from mixedgm.table.read import as_frame
 
 class MixedGraphicalModel(
     GraphMethods,
-    ModerationMethods,
     NewDataMethods,
-    MissingMethods,
     AdequacyMethods,
     JointMethods,
     ReportMethods,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import prod
 from typing import Literal, TypeVar
 
@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from mixedgm.base.errors import ParameterError, SamplingWarning, TooLargeError
 from mixedgm.joint.conditioning import KnownColumns
-from mixedgm.joint.exact import Expectations, exact, moments_from
+from mixedgm.joint.exact import exact
 from mixedgm.joint.field import gaussian
 from mixedgm.joint.gibbs import Chains, Codes, Diagnostics, as_codes, chains, draw_numbers
-from mixedgm.joint.kernels import add_level_rows, count_pairs
+from mixedgm.joint.kernels import add_level_rows
 from mixedgm.joint.plan import LIMIT
 from mixedgm.joint.spiked import ChainState, SpikedColumns, spiked_chains
 from mixedgm.model.conditional_gaussian import ConditionalGaussian
@@ -88,37 +88,6 @@ def warn_unless_good(diagnostics: Diagnostics, can_be_exact: bool = True) -> Non
         if can_be_exact:
             message += ", or method='exact' with a larger limit= where memory allows"
         warnings.warn(SamplingWarning(message, diagnostics.worst), stacklevel=4)
-
-
-def sampled_expectations(
-    params: ConditionalGaussian, *, rng: np.random.Generator, effort: SamplingEffort | None = None
-) -> tuple[Expectations, Expectations]:
-    """Estimates of the expectations of all sufficient statistics, and their standard errors.
-
-    The `log_partition` is NaN.
-
-    Examples
-    --------
-    >>> params = ConditionalGaussian.independent(n_gaussian=1, n_levels=(2, 3))
-    >>> found, error = sampled_expectations(params, rng=np.random.default_rng(0))
-    >>> bool(np.all(np.abs(found.share[:2] - 0.5) < 4 * error.share[:2]))
-    True
-    """
-    run = (effort or SamplingEffort()).run(params, rng)
-    given_y = gaussian(params)
-    n_keep, n_chains = run.codes.shape[:2]
-    total = sum(params.n_levels)
-    pairs = np.zeros((n_chains, total, total))
-    for c in range(n_chains):
-        count_pairs(np.ascontiguousarray(run.codes[:, c]), params.level_start, pairs[c])
-    pairs /= n_keep
-    each = [moments_from(given_y, one) for one in pairs]
-    mean = moments_from(given_y, pairs.mean(axis=0))
-    errors = {
-        name: np.std([getattr(one, name) for one in each], axis=0, ddof=1) / np.sqrt(n_chains)
-        for name in ("mean", "second", "cross", "pairs", "share")
-    }
-    return mean, replace(mean, **errors)
 
 
 @dataclass(frozen=True, eq=False)
