@@ -1,1 +1,1 @@
-"""Tuning: grids of lam, warm-started paths, and criteria that choose from them."""
+"""One table and a recipe -> its task and its path: warm starts, refits, completion of gaps."""
