@@ -45,7 +45,7 @@ TABLES = {
     "all-scored": (150, 0, (4, 5, 14, 18), None, True, SCORED),
     "one-scored": (60, 1, (3,), None, False, SCORED[1:2]),
     "scored-many-rows": (9000, 3, (4, 5, 14, 18, 7), None, True, SCORED),
-    "large-counts": (300, 1, (4, 3, 700, 3), None, False, SCORED[:3]),
+    "large-counts": (300, 1, (4, 3, 300, 3), None, False, SCORED[:3]),
     "spiked": (200, 2, (4, 9, 3), None, False, (SCORED[0], SCORED[3]), 2),
     "spiked-weighted": (200, 2, (4, 9, 3), None, True, (SCORED[0], SCORED[3]), 2),
     "spiked-few-edges": (300, 2, (5, 2), [(0, 2), (1, 3), (2, 3), (3, 5)], True, SCORED[1:2], 2),
