@@ -218,7 +218,7 @@ class Column:
             "thresholds": None if self.thresholds == "free" else self.thresholds,
             "largest": self.largest,
             "zero_term": self.zero_term or None,
-            "location": self.location or None,
+            "location": self.location if KINDS[self.kind].has_spike else None,
         }
         return stored | {name: value for name, value in further.items() if value is not None}
 
@@ -241,7 +241,7 @@ class Column:
             thresholds=cast(Thresholds, stored.get("thresholds") or "free"),
             largest=None if stored.get("largest") is None else int(stored["largest"]),
             zero_term=bool(stored.get("zero_term")),
-            location=float(stored.get("location") or 0.0),
+            location=float(stored.get("location", 0.0)),
         )
 
 

@@ -174,3 +174,9 @@ def test_a_schema_prints_and_says_what_its_values_are():
     assert schema.nodes[1].value_names == ("zero", "not zero")
     assert "hurdle" in schema._repr_html_()
     assert [column.name for column in schema.discrete] == ["debt", "sex"]
+
+
+@pytest.mark.parametrize("location", [0.0, -0.0, 250.0])
+def test_a_location_is_stored_with_its_sign(location):
+    again = Column.from_dict(Column("debt", "hurdle", location=location).to_dict())
+    assert np.array(again.location).tobytes() == np.array(location).tobytes()
