@@ -7,7 +7,9 @@ import warnings
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
+from pyarrow import dataset
 
 import mixedgm as mg
 from mixedgm.base.errors import NotYetError, ParameterError, TableError
@@ -104,6 +106,32 @@ def test_lazy_frames_of_polars(tmp_path):
     small = lazy.filter(pl.col("height") > 0.0).with_columns(pl.col("weight") * 2.0)
     whole = fitted(small.collect(), lam=0.1, transforms=None)
     assert_same_model(whole, fitted(small, lam=0.1))
+
+
+def test_truth_values_and_categories_can_be_declared_to_be_numbers():
+    rng = np.random.default_rng(0)
+    truth = pd.DataFrame({"x": rng.normal(size=90), "y": rng.normal(size=90)})
+    truth = truth.assign(smokes=rng.random(90) < 0.5, rooms=rng.integers(0, 5, 90))
+    coded = [
+        pa.table(part).set_column(3, "rooms", pa.array(part["rooms"]).dictionary_encode())
+        for part in (truth[:30], truth[30:])
+    ]
+    options = {"lam": 0.05, "transforms": None}
+    for types in ({"smokes": "continuous", "rooms": "continuous"}, {"rooms": "count"}):
+        whole = fitted(pa.concat_tables(coded), types=types, **options)
+        assert_same_model(whole, fitted(dataset.dataset(coded), types=types, **options))
+    texts = [
+        part.append_column("town", pa.array(["A", "B"] * (len(part) // 2)).dictionary_encode())
+        for part in coded
+    ]
+    for types in ({"smokes": "count"}, {"smokes": "hurdle"}, {"town": "continuous"}):
+        with pytest.raises(TableError) as of_whole:
+            fitted(pa.concat_tables(texts), types=types)
+        with pytest.raises(TableError) as of_parts:
+            fitted(dataset.dataset(texts), types=types)
+        name = next(iter(types))
+        assert str(of_parts.value).startswith(f"column '{name}': ")
+        assert str(of_parts.value).split(": ")[1][:30] == str(of_whole.value).split(": ")[1][:30]
 
 
 def test_paths(tmp_path):

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from mixedgm.base.errors import Finding
 from mixedgm.base.parts.contract import Parts, Sums
 from mixedgm.model.kinds import KINDS
-from mixedgm.table.checks.columns import family_finding
+from mixedgm.table.checks.columns import family_finding, is_numeric
 from mixedgm.table.read import as_frame
 from mixedgm.table.schema import Kind, Level
 from mixedgm.table.values import FEW, SAMPLE, Factor, Family, read_values
@@ -406,13 +406,16 @@ def _read_column(values: Any, plan: PartPlan, present: Mask | None, n_rows: int)
         return _Column(ColumnSummary(*of_type, 0, finding=family_finding(values, kind)))
     some = slice(None) if present is None else present
     numbers, amounts = None, None
-    if values.family == "number":
+    of_numbers = kind is not None and not KINDS[kind].has_levels
+    if of_numbers and values.family == "category" and not is_numeric(values):
+        return _Column(ColumnSummary(*of_type, 0, finding=family_finding(values, kind)))
+    if values.family == "number" or (of_numbers and is_numeric(values)):
         array = np.ascontiguousarray(values.numbers()[some])
         known = array[~np.isnan(array)]
         numbers = NumberSummary.of(known)
         if kind is not None and KINDS[kind].has_spike:
             amounts = NumberSummary.of(known[known != 0.0])
-        if kind is None or not KINDS[kind].has_levels:
+        if kind is None or of_numbers:
             missing = len(array) - len(known)
             return _Column(ColumnSummary(*of_type, missing, numbers, amounts), array)
     factor = values.factor()
