@@ -20,13 +20,13 @@ from mixedgm.table.gaps import Gaps
 
 REPEATS = {"full": 3, "quick": 1, "smoke": 1}
 ROWS = {"full": 10_000, "quick": 2_000, "smoke": 100}
-SHARES = (0.1, 0.3)
+SHARES = {"full": (0.1, 0.3), "quick": (0.1, 0.3), "smoke": (0.3,)}
 LIMIT, MOST_MEMORY = 4.0, 3.0
 
 
 def run(context: Context) -> Result:
     result = Result("missing")
-    for share in SHARES:
+    for share in context.pick(SHARES):
         name = f"survey, {context.pick(ROWS):,} rows, {share:.0%} of the cells missing"
         _time(result, context, name, share)
         of_completed, of_gaps = in_fresh_process(memory, context, share)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -158,16 +159,18 @@ def test_control_c_keeps_what_is_done(folder: Path, tmp_path: Path) -> None:
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     limit = time.monotonic() + PATIENCE
-    while len(list(kept.glob("0*.npz"))) < 20:
+    while len(list(kept.glob("0*.npz"))) < 6:
         assert child.poll() is None, child.communicate()[1]
         assert time.monotonic() < limit
         time.sleep(0.02)
     os.killpg(child.pid, signal.SIGINT)
     printed, errors = child.communicate(timeout=PATIENCE)
     assert child.returncode == 130, errors
-    n_done = len(list(kept.glob("0*.npz")))
-    assert f"interrupted: {n_done} of 5000" in errors
-    assert f"{n_done} of 5000 resamples" in printed
+    found = re.search(r"interrupted: (\d+) of 5000", errors)
+    assert found is not None
+    # The signal may come when a resample is on disk and not yet counted.
+    assert len(list(kept.glob("0*.npz"))) - int(found[1]) in (0, 1)
+    assert f"{found[1]} of 5000 resamples" in printed
     assert (out / "intervals.csv").exists()
 
 

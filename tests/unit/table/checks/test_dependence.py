@@ -230,7 +230,7 @@ def test_work_grows_with_columns_not_with_pairs_or_rows():
     wide["copy"] = -3 * wide[17]
     assert any("'copy' follows from '17'" in line for line in warnings_of(wide))
     assert n_calls(lambda: warnings_of(wide)) < 2000 * wide.shape[1]
-    long = pd.DataFrame(rng.normal(size=(100_000, 100)))
+    long = pd.DataFrame(rng.normal(size=(40_000, 100)))
     for k in range(100):
         long[f"c{k}"] = pd.Categorical.from_codes(rng.integers(0, 9, len(long)), list("abcdefghi"))
     assert warnings_of(long) == []
