@@ -172,7 +172,7 @@ class ConditionalInformation:
         for some in self._runs(ends, theta.ndim == 3):
             here = theta[some] if theta.ndim == 3 else theta
             out[some] = information(*ends, rest[0][some], rest[1][some], here)
-        return float(self._some.mean(out))
+        return max(float(self._some.mean(out)), 0.0)  # rounding may leave less
 
     def _runs(self, ends: tuple[End, End], varies: bool) -> Iterator[slice]:
         """Rows a few at a time, so that few numbers stand in memory."""

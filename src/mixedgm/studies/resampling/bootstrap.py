@@ -432,7 +432,7 @@ def _pair_replicates(
         values=values,
         own_estimate=whole["own"],
         own_values=own,
-        is_open=has_empty_cells(task),
+        is_open=has_empty_cells(task, plan.design),
         params=plan.held.params,
         left=left,
     )

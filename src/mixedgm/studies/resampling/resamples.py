@@ -26,6 +26,7 @@ from mixedgm.fit.options import Options
 from mixedgm.inference.pairs import estimated_pairs, inverse_curvature
 from mixedgm.inference.strength import ConditionalInformation, RestRows, freedom, strength
 from mixedgm.model.layout import Floats, Ints, Layout, pair_numbers
+from mixedgm.model.nodes import Nodes
 from mixedgm.model.params import Params, to_theta
 from mixedgm.path.path import solve_among_all
 from mixedgm.path.recipe import Lam, Recipe, by_conditionals
@@ -441,15 +442,36 @@ def _tol(task: Task) -> float:
     return float(_TOL / np.sqrt(max(task.total_weight, 1.0)))
 
 
-def has_empty_cells(task: Task) -> NDArray[np.bool_]:
-    """(n_groups,) pairs of categories of which some combination of levels has no rows.
+def has_empty_cells(task: Task, rows: Design) -> NDArray[np.bool_]:
+    """(n_groups,) pairs of which some combination of levels has no rows.
 
-    Its coefficient has no finite estimate, and what a ridge makes of it is not uncertain.
+    Its coefficient has no finite estimate, and what a ridge makes of it is not uncertain.  The
+    amounts of a hurdle column are related to nothing that is the same in all rows that have one.
     """
-    layout, first = task.layout, task.layout.nodes.n_numeric
+    layout, nodes = task.layout, task.layout.nodes
     row, column = layout.edge_position
-    empty = (np.minimum(row, column) >= first) & (task.second_moments(row, column) == 0.0)
-    return layout.group_sums(empty.astype(np.float64)) > 0.0
+    empty = (np.minimum(row, column) >= nodes.n_numeric) & (task.second_moments(row, column) == 0.0)
+    out = layout.group_sums(empty.astype(np.float64)) > 0.0
+    for at, (u, v) in enumerate(layout.pairs.tolist()):
+        for node, other in ((u, v), (v, u)):
+            if nodes.spiked_nodes[node]:
+                out[at] |= _is_flat(rows, nodes, other, rows.numbers[:, node] != 0.0)
+    return out
+
+
+def _is_flat(rows: Design, nodes: Nodes, node: int, some: NDArray[np.bool_]) -> bool:
+    """Whether a column does not vary in some of the rows, or has not all its levels there."""
+    if not nodes.gaussian_nodes[node]:
+        codes = rows.codes[:, nodes.place(node)]
+        there = np.unique(codes[some])
+        indicators = not nodes.numeric_nodes[node]
+        if len(there) < (len(np.unique(codes)) if indicators else 2):
+            return True
+    if not nodes.is_real(node):
+        return False
+    numbers = rows.numbers[some, node]
+    known = numbers if nodes.gaussian_nodes[node] else numbers[numbers != 0.0]
+    return len(np.unique(known)) < 2
 
 
 def _estimates(

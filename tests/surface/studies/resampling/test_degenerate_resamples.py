@@ -193,3 +193,25 @@ def test_a_column_that_is_constant_in_the_complete_rows_has_no_parameters() -> N
     found = mg.bootstrap(model, rows, n_boot=4, random_state=0, n_jobs=1).parameters()
     assert set(found["source"]) == {"x", "y", "group"}
     assert np.isfinite(found[["estimate", "se", "lower", "upper"]].to_numpy()).all()
+
+
+@pytest.mark.parametrize("kind", ["count", "continuous", "categorical", "hurdle"])
+def test_amounts_beside_which_nothing_varies_have_no_interval(kind: str) -> None:
+    """The other column is the same wherever there is an amount; a third one varies there."""
+    rng = np.random.default_rng(0)
+    spends = rng.random(N) < 0.5
+    values = np.where(spends, 0, rng.integers(0, 6, N))
+    other = {"categorical": np.where(values > 2, "b", "a"), "hurdle": values * rng.random(N)}
+    columns = {
+        "spent": np.where(spends, np.exp(rng.normal(size=N)), 0.0),
+        "other": other.get(kind, values.astype(float) if kind == "continuous" else values),
+        "third": rng.normal(size=N),
+    }
+    types = {"spent": "hurdle", "other": kind}
+    model = mg.MixedGraphicalModel(types=types, lam=0.1, transforms=None).fit(pd.DataFrame(columns))
+    found = mg.bootstrap(model, pd.DataFrame(columns), n_boot=8, random_state=0, n_jobs=1)
+    sizes = found.intervals().set_index(["source", "target"])
+    has = {frozenset(pair): sizes.loc[[pair], "se"].notna().all() for pair in sizes.index}
+    assert not has[frozenset(("spent", "other"))]
+    assert has[frozenset(("spent", "third"))]
+    assert has[frozenset(("other", "third"))]
