@@ -169,7 +169,8 @@ class PairTests:
         """
         z = np.where(self.tested, self.statistics.z, 0.0)
         found, prior = self.rivals, logit(self.two_groups.share)
-        some = self.tested[found.edge] & self.tested[found.rival] & (found.loss > 0.0)
+        some = self.tested[found.edge] & self.tested[found.rival]
+        some &= (found.loss > 0.0) & np.isfinite(found.loss)
         edge, rival = found.edge[some], found.rival[some]
         alone, beside = (prior + self.two_groups.log_bayes_factor(z[g]) for g in (edge, rival))
         instead = prior + self.two_groups.log_bayes_factor(self._z_instead(found, some))
@@ -574,7 +575,7 @@ class _Swaps:
         """Edges, pairs of a batch that share a column with them, rise and loss."""
         across, root, estimates = self.steps.of(batch)
         inverse, layout = self.steps.inverse, self.held.layout
-        gain = 0.5 * np.square(_solutions(root, estimates)).sum(axis=1)
+        gain = 0.5 * np.square(np.linalg.solve(root, estimates[..., None])[..., 0]).sum(axis=1)
         first, second = _sharing(layout.pairs[batch.groups], self.pairs, layout.n_nodes)
         out = []
         for size in np.unique(self.size).tolist():
@@ -590,14 +591,18 @@ class _Swaps:
             lean = root[f] @ shared
             wider = own + lean.transpose(0, 2, 1) @ lean
             moved = theta - np.einsum("ska,sk->sa", shared, estimates[f])
-            loss = 0.5 * np.einsum("sa,sa->s", theta, _solutions(own, theta))
-            after = 0.5 * np.einsum("sa,sa->s", moved, _solutions(wider, moved))
+            loss, after = half_square(own, theta), half_square(wider, moved)
             out.append((self.held.graph[e], batch.groups[f], gain[f] - after, loss))
         return out
 
 
-def _solutions(matrices: Floats, vectors: Floats) -> Floats:
-    return np.asarray(np.linalg.solve(matrices, vectors[..., None])[..., 0])
+def half_square(covariances: Floats, vectors: Floats) -> Floats:
+    """Half of v' C^-1 v; infinite where C is singular, as of an edge that cannot move at all."""
+    sign, _ = np.linalg.slogdet(covariances)
+    out, some = np.full(len(vectors), np.inf), sign != 0.0
+    solutions = np.linalg.solve(covariances[some], vectors[some, :, None])[..., 0]
+    out[some] = 0.5 * np.einsum("sa,sa->s", vectors[some], solutions)
+    return out
 
 
 def _sharing(pairs: Ints, others: Ints, n_nodes: int) -> tuple[Ints, Ints]:

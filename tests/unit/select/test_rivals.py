@@ -5,7 +5,7 @@ import pytest
 
 from mixedgm.select.error_rates import LocalFDR
 from mixedgm.select.graph_search import settled
-from mixedgm.select.pair_tests import pairs_given, refit
+from mixedgm.select.pair_tests import half_square, pairs_given, refit
 from tests.support.problems import Table, draw
 
 
@@ -82,3 +82,16 @@ def test_without_edges_there_are_no_rivals():
     tests = pairs_given(draw(3, 300, 4, (2, 3)).task(), np.zeros(0, dtype=np.int64))
     assert not len(tests.rivals.edge)
     np.testing.assert_array_equal(tests.no_edge[tests.tested], tests.two_groups.no_edge)
+
+
+def test_an_edge_that_cannot_move_costs_infinitely_much():
+    rng = np.random.default_rng(0)
+    factors = rng.normal(size=(3, 2, 2))
+    covariances = factors @ factors.transpose(0, 2, 1)
+    covariances[1] = [[4.0, 2.0], [2.0, 1.0]]
+    vectors = rng.normal(size=(3, 2))
+    found = half_square(covariances, vectors)
+    assert found[1] == np.inf
+    for at in (0, 2):
+        expected = 0.5 * vectors[at] @ np.linalg.inv(covariances[at]) @ vectors[at]
+        assert found[at] == pytest.approx(expected)
