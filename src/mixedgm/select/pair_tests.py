@@ -34,7 +34,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.special import logit
+from scipy.special import expit, logit
 
 from mixedgm.base.printable import quoted
 from mixedgm.base.threads import single_threaded_blas, using_threads
@@ -175,15 +175,15 @@ class PairTests:
         alone, beside = (prior + self.two_groups.log_bayes_factor(z[g]) for g in (edge, rival))
         instead = prior + self.two_groups.log_bayes_factor(self._z_instead(found, some))
         either = np.logaddexp(0.0, beside)  # the edge, with or without its rival
-        wrong = np.exp(np.logaddexp(0.0, instead) - alone - either)
+        wrong = np.logaddexp(0.0, instead) - alone - either  # a log odds
         order = np.lexsort((rival, -wrong, edge))
         edge, first = np.unique(edge[order], return_index=True)
         at = order[first]
-        at, edge = at[wrong[at] > np.exp(-alone[at])], edge[wrong[at] > np.exp(-alone[at])]
+        at, edge = at[wrong[at] > -alone[at]], edge[wrong[at] > -alone[at]]
         out = no_edge.copy()
-        taken = np.exp(instead - alone - either)[at] / (1.0 + wrong[at])
-        np.multiply.at(out, rival[at], 1.0 - np.minimum(taken, 1.0))
-        out[edge] = wrong[at] / (1.0 + wrong[at])
+        taken = (instead - alone - either - np.logaddexp(0.0, wrong))[at]
+        np.multiply.at(out, rival[at], -np.expm1(np.minimum(taken, 0.0)))
+        out[edge] = expit(wrong[at])
         return out
 
     def _z_instead(self, found: Rivals, some: Mask) -> Floats:
