@@ -213,7 +213,8 @@ def _impossible(fitted: FittedModel) -> Iterator[str]:
     if not np.nanmin(np.append(report.lam, 0.0)) >= 0.0:
         yield "lam is negative"
     for name, array in _arrays(fitted):
-        unknown = name.endswith(("span", "strengths"))  # strengths that need rows, where none are
+        # Strengths that need rows, where none are; probabilities of pairs without a test.
+        unknown = name.endswith(("span", "strengths", "edge_probability"))
         if np.isnan(array).any() and not unknown:
             yield f"{name} has NaN"
     if not all(type(column.name) is str and column.kind for column in fitted.schema.columns):
