@@ -19,6 +19,8 @@ from typing import Any
 from numba import njit
 from numba.core import event
 from numba.core.caching import FunctionCache, IndexDataCacheFile
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler
 
 _OPTIONS: dict[str, Any] = {
     "nogil": True,
@@ -32,6 +34,7 @@ def compile_function(
 ) -> Any:
     """Compile a function that Python calls, or an `inner` one, which only kernels call."""
     if inner:
+        options["pipeline_class"] = _InnerCompiler
         return njit(function, no_cpython_wrapper=True, _nrt=allocates, **_OPTIONS, **options)
     compiled = njit(function, **_OPTIONS, **options)
     if not hasattr(compiled, "py_func"):  # the compiler is switched off
@@ -39,6 +42,28 @@ def compile_function(
     with suppress(RuntimeError, OSError):  # a read-only installation, and no home folder
         compiled._cache = _OptionalCache(compiled.py_func)
     return compiled
+
+
+class _InnerCompiler(Compiler):  # type: ignore[misc]
+    """Compiles a function as far as its callers need it: into code that is not optimised yet."""
+
+    def define_pipelines(self) -> Any:
+        """Put code into a library that nothing is executed from; that takes half of the time."""
+        target = self.state.targetctx
+        self.state.library = _InnerLibrary(target.codegen(), self.state.func_id.func_qualname)
+        # Of a context that belongs to this function; Numba wants something built in, each its own.
+        target.get_executable = lambda *_: [].append
+        return super().define_pipelines()
+
+
+class _InnerLibrary(JITCodeLibrary):  # type: ignore[misc]
+    """Code to be linked into that of callers, with which it is optimised."""
+
+    def _optimize_final_module(self) -> None:
+        pass
+
+    def _finalize_final_module(self) -> None:
+        self._finalized = True
 
 
 class _OptionalCache(FunctionCache):  # type: ignore[misc]
