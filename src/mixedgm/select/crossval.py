@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 
 from mixedgm.base.errors import MixedGMError, ParameterError
-from mixedgm.base.parameters import ensure, is_flag, is_integer
+from mixedgm.base.parameters import ensure, ensure_in, is_flag, is_integer
 from mixedgm.base.printable import quoted, rows
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.path.rounds import Incomplete
@@ -61,9 +61,7 @@ class Holdout(_ByPrediction):
     rows: Any = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
-        share = self.fraction
-        inside = isinstance(share, Real) and 0.0 < float(share) < 1.0
-        ensure(inside, "fraction", "a number in (0, 1)", share)
+        ensure_in("(0, 1)", fraction=self.fraction)
 
     @property
     def label(self) -> str:

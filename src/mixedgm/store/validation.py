@@ -306,7 +306,7 @@ class Array:
     """Type, shape and values of an array.
 
     A letter of `shape` is a length: p continuous columns, q design columns that are numbers, t
-    values of the discrete columns, o their own terms, l all own linear terms, d design columns, n
+    values of the discrete columns, l all own linear terms, d design columns, n
     nodes, s scales of columns, k points of a path, m moderators, and so on.  A letter without a
     given length matches any; one with a question mark is an axis only where its length is given.
     """
@@ -348,13 +348,6 @@ def _shown(shape: Sequence[int | None]) -> str:
 
 SHARES = Array("t", _share)
 ARRAYS = {
-    "precision": Array("p p"),
-    "cont_bias": Array("p"),
-    "category_shift": Array("p t"),
-    "cat_interaction": Array("t t"),
-    "cat_bias": Array("t", _bias),
-    "level_effect": Array("t p"),
-    # of models with ordinal or count columns, instead of the blocks above
     "bias": Array("l", _bias),
     "diagonal": Array("p", _positive),
     "coef": Array("d d"),
@@ -373,9 +366,8 @@ ARRAYS = {
     "table_variance": Array("q", _positive),
     "table_shares": Array("t", _share),
     "table_covariance": Array("d d"),
-    "joint_cont_bias": Array("p"),
     "joint_diagonal": Array("p", _positive),
-    "joint_cat_bias": Array("o", _bias),
+    "joint_bias": Array("l", _bias),
     "joint_covariance": Array("d d"),
     "path_centre": Array("q", _between(-_LARGEST_UNIT, _LARGEST_UNIT)),
     "path_scale": Array("q", _scale),
