@@ -17,6 +17,7 @@ PACKAGE = SRC / "mixedgm"
 # Top to bottom: a room may import from itself and from the rooms before it.
 ROOMS = (
     "base",
+    "families",
     "model",
     "table",
     "rows",
