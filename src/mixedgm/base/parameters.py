@@ -46,7 +46,7 @@ def ensure_in(interval: str, **named: object) -> None:
         ensure(inside, name, f"a number in {interval}", value)
 
 
-def is_integer(value: Any, low: float = -np.inf, high: float = np.inf) -> TypeGuard[int]:
+def is_integer(value: object, low: float = -np.inf, high: float = np.inf) -> TypeGuard[int]:
     """Whether a value is a whole number in [low, high], and not a truth value.
 
     Examples

@@ -41,8 +41,8 @@ class NewDataMethods(HasModel):
 
     def score(
         self,
-        X: Any,
-        y: Any = None,
+        X: object,
+        y: object = None,
         sample_weight: ArrayLike | str | None = None,
         *,
         unseen: UnseenArg = "ignore",
@@ -91,7 +91,11 @@ class NewDataMethods(HasModel):
         return row_score(self._model, self._rows(X, sample_weight=sample_weight, unseen=unseen))
 
     def node_scores(
-        self, X: Any, sample_weight: ArrayLike | str | None = None, *, unseen: UnseenArg = "ignore"
+        self,
+        X: object,
+        sample_weight: ArrayLike | str | None = None,
+        *,
+        unseen: UnseenArg = "ignore",
     ) -> dict[str, float]:
         """Mean negative log conditional likelihood of every column given all others.
 
@@ -115,7 +119,7 @@ class NewDataMethods(HasModel):
 
     def predict(
         self,
-        X: Any,
+        X: object,
         columns: str | Sequence[str] | None = None,
         *,
         value: Point | None = None,
@@ -218,7 +222,7 @@ class NewDataMethods(HasModel):
 
     @available_if(_has_discrete_target)
     def predict_proba(
-        self, X: Any, columns: str | Sequence[str] | None = None, *, unseen: UnseenArg = "error"
+        self, X: object, columns: str | Sequence[str] | None = None, *, unseen: UnseenArg = "error"
     ) -> Any:
         """Probabilities of the values of columns given all others: of levels, or of counts.
 
@@ -266,7 +270,7 @@ class NewDataMethods(HasModel):
 
     def impute(
         self,
-        X: Any,
+        X: object,
         n_draws: int | None = None,
         *,
         random_state: RandomState = None,
@@ -368,7 +372,7 @@ class NewDataMethods(HasModel):
         return [filled(X, frame, gaps, each.numbers, each.codes, rounded=True) for each in drawn]
 
     def _mean_scores(
-        self, X: Any, sample_weight: ArrayLike | str | None, unseen: UnseenArg
+        self, X: object, sample_weight: ArrayLike | str | None, unseen: UnseenArg
     ) -> dict[str, float] | None:
         """Means of a table in parts by column, and of the score under an empty name.
 
@@ -387,7 +391,7 @@ class NewDataMethods(HasModel):
 
     def _rows(
         self,
-        X: Any,
+        X: object,
         *,
         unseen: UnseenArg,
         absent: Collection[str] = (),
@@ -418,7 +422,7 @@ def _decoded(columns: Sequence[Column], values: Mapping[str, NDArray[Any]], libr
     return decode(schema, numbers, codes, library)
 
 
-def _aligned(out: Any, X: Any) -> Any:
+def _aligned(out: object, X: Any) -> Any:
     """Give predictions for a pandas frame that frame's index, so that they can be assigned."""
     if hasattr(out, "index") and hasattr(X, "index") and hasattr(out, "iloc"):
         out.index = X.index

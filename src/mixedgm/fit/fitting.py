@@ -64,7 +64,7 @@ from mixedgm.table.schema import Schema
 
 
 def fit_path(
-    X: Any,
+    X: object,
     lams: ArrayLike | None = None,
     *,
     sample_weight: ArrayLike | str | None = None,
@@ -122,7 +122,7 @@ def fit_path(
 
 
 def fit_table(
-    X: Any, library: str, options: Options, sample_weight: ArrayLike | str | None = None
+    X: object, library: str, options: Options, sample_weight: ArrayLike | str | None = None
 ) -> FittedModel:
     """Encode the table, fit it, and warn about what did not converge."""
     _require_device(options)
@@ -405,7 +405,9 @@ def table_margins(task: Task) -> Margins | None:
     return Margins.of(moments, task.units, task.observed, task.schema.spans)
 
 
-def encode(X: Any, options: Options, sample_weight: ArrayLike | str | None = None) -> Design | Gaps:
+def encode(
+    X: object, options: Options, sample_weight: ArrayLike | str | None = None
+) -> Design | Gaps:
     """Check the table and turn it into numbers; a table with gaps that are modelled keeps them."""
     if options.moderator_names:
         X = as_frame(X)

@@ -333,7 +333,7 @@ def is_device(value: object) -> bool:
     return isinstance(value, str) and re.fullmatch(names, value) is not None
 
 
-def _moderator(schema: Schema, name: Any) -> int:
+def _moderator(schema: Schema, name: object) -> int:
     """The node of a moderator: by name, or (for an array) by position."""
     if isinstance(name, numbers.Integral) and str(name) not in schema.names:
         name = schema.table_names[int(name)]
@@ -381,7 +381,7 @@ class ObjectText(str):
     """The text of an object that no file can hold; the object itself is gone."""
 
 
-def to_plain(value: Any) -> Any:
+def to_plain(value: object) -> Any:
     """Return a JSON-able value; objects that have no plain form become their text.
 
     Examples
@@ -410,7 +410,7 @@ def to_plain(value: Any) -> Any:
     return {"text": repr(value)}
 
 
-def from_plain(value: Any) -> Any:
+def from_plain(value: object) -> Any:
     """Undo `to_plain`; only the known option classes are ever made."""
     if isinstance(value, list):
         return [from_plain(item) for item in value]

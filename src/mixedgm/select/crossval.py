@@ -235,7 +235,7 @@ def _positions(design: Design | PartedDesign | Incomplete) -> Ints:
     return np.arange(design.n_rows) if design.kept is None else np.asarray(design.kept)
 
 
-def _listed(rows: Any) -> Ints:
+def _listed(rows: object) -> Ints:
     """Positions, from positions or a boolean array."""
     values = np.asarray(rows)
     if values.dtype == bool:
@@ -245,7 +245,7 @@ def _listed(rows: Any) -> Ints:
     return values
 
 
-def _group_labels(design: Design | Incomplete, groups: Any) -> Ints:
+def _group_labels(design: Design | Incomplete, groups: object) -> Ints:
     """One integer per row of the design; rows of one group have the same."""
     if isinstance(groups, str):
         node = design.schema.node_index(groups)

@@ -115,12 +115,12 @@ class MonteCarlo(HasParams):
         )
 
     def init(
-        self, problem: Problem, theta: Floats, here: Evaluation, tol: float, memory: Any = None
+        self, problem: Problem, theta: Floats, here: Evaluation, tol: float, memory: object = None
     ) -> Any:
         """Raise: this solver does not step by exact evaluations."""
         raise self._wrong_loss()
 
-    def step(self, problem: Problem, state: Any) -> Any:
+    def step(self, problem: Problem, state: object) -> Any:
         """Raise: this solver does not step by exact evaluations."""
         raise self._wrong_loss()
 

@@ -108,7 +108,7 @@ class Chord:
     """Solver for problems without a known neighbour, and for those that are too far from theirs."""
 
     def init(
-        self, problem: Problem, theta: Floats, here: Evaluation, tol: float, memory: Any = None
+        self, problem: Problem, theta: Floats, here: Evaluation, tol: float, memory: object = None
     ) -> Any:
         """Start at theta; without curvature in memory, with the other solver."""
         if not isinstance(memory, KnownCurvature):
@@ -116,7 +116,7 @@ class Chord:
         eta = memory.contrasts.down(theta)
         return ChordState.at(problem, theta, here, tol, curvature=memory, eta=eta)
 
-    def step(self, problem: Problem, state: Any) -> State:
+    def step(self, problem: Problem, state: object) -> State:
         """Minimise the quadratic model and go there."""
         if not isinstance(state, ChordState):
             done: State = self.solver.step(problem, state)
@@ -203,7 +203,7 @@ class Secant:
     """Solver for problems with a penalty or another layout, and where steps lead nowhere."""
 
     def init(
-        self, problem: Problem, theta: Floats, here: Evaluation, tol: float, memory: Any = None
+        self, problem: Problem, theta: Floats, here: Evaluation, tol: float, memory: object = None
     ) -> Any:
         """Start at theta."""
         if not problem.smooth.layout.same(self.layout) or problem.penalty.penalised.any():
@@ -211,7 +211,7 @@ class Secant:
         contrasts = Contrasts(problem.smooth.layout)
         return SecantState.at(problem, theta, here, tol, contrasts=contrasts)
 
-    def step(self, problem: Problem, state: Any) -> State:
+    def step(self, problem: Problem, state: object) -> State:
         """Go where the corrected curvature points to."""
         if not isinstance(state, SecantState):
             done: State = self.solver.step(problem, state)

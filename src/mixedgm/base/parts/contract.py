@@ -18,7 +18,7 @@ Sums = tuple[Any, ...]
 class Same:
     """A value that is equal for all parts, among sums: of two that are added, the first stays."""
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: object) -> None:
         self.value = value
 
     def __add__(self, other: Same) -> Same:
@@ -143,7 +143,7 @@ class View(Generic[U]):
 
 
 def seen(
-    part: Any,
+    part: object,
     function: Callable[..., Any],
     view: Callable[..., Any],
     of_view: tuple[Any, ...],

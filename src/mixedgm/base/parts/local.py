@@ -179,7 +179,7 @@ class _Folder:
         weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
 
 
-def size_of(part: Any) -> int:
+def size_of(part: object) -> int:
     """Return the bytes of a part: its own number `nbytes` if it has one, else nothing."""
     return int(getattr(part, "nbytes", 0))
 

@@ -46,12 +46,12 @@ MOST_AT_ONCE = 4000
 
 
 def edge_tests(
-    model: Any,
-    X: Any,
+    model: object,
+    X: object,
     *,
     method: str = "graph",
     covariance: str = "rows",
-    cluster: Any = None,
+    cluster: object = None,
     level: float = 0.95,
     sample_weight: ArrayLike | None = None,
     random_state: RandomState = 0,
@@ -177,7 +177,7 @@ def _refuse_with_gaps(covariance: str) -> None:
         )
 
 
-def _clusters(cluster: Any, frame: Frame, design: Design | Gaps) -> Ints:
+def _clusters(cluster: object, frame: Frame, design: Design | Gaps) -> Ints:
     """Number of the cluster of every row of the design."""
     return numbered(row_labels("cluster", cluster, frame, design))[1]
 

@@ -293,7 +293,7 @@ def _shown(name: Hashable) -> str:
     return " - ".join(map(str, name)) if isinstance(name, tuple) else str(name)
 
 
-def _is_iterator(results: Any) -> bool:
+def _is_iterator(results: object) -> bool:
     return hasattr(results, "__next__")
 
 

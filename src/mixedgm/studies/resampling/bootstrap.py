@@ -64,12 +64,12 @@ _MOST_NUMBERS = 2**28
 
 
 def bootstrap(
-    model: Any,
-    X: Any,
+    model: object,
+    X: object,
     n_boot: int = 1000,
     kind: str = "nonparametric",
     select: str = "fixed",
-    groups: Any = None,
+    groups: object = None,
     *,
     intervals: bool = True,
     drop: Sequence[float] | None = None,
@@ -183,11 +183,11 @@ def bootstrap(
 
 
 def prepared(
-    model: Any,
-    X: Any,
+    model: object,
+    X: object,
     kind: str = "nonparametric",
     select: str = "fixed",
-    groups: Any = None,
+    groups: object = None,
     sample_weight: ArrayLike | None = None,
 ) -> tuple[FittedModel, ResamplingPlan]:
     """Check what `bootstrap` is given; return the model and what all its resamples share."""
@@ -238,7 +238,7 @@ def _rows(
     return design
 
 
-def _clusters(groups: Any, frame: Frame, design: Design | Gaps) -> Ints:
+def _clusters(groups: object, frame: Frame, design: Design | Gaps) -> Ints:
     """Number of the group of every row of the design, in the order in which groups appear."""
     numbered: dict[Any, int] = {}
     labels = row_labels("groups", groups, frame, design)

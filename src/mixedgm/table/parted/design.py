@@ -251,7 +251,7 @@ def read_locally(source: Source, limit: int | None = None) -> Reader:
 # -- learning --------------------------------------------------------------------------------------
 
 
-def parts_of(X: Any) -> Reader | None:
+def parts_of(X: object) -> Reader | None:
     """Return the reader of a table in parts; None for a table that is read whole.
 
     Examples
