@@ -192,17 +192,9 @@ class NewDataMethods(HasModel):
         from mixedgm.studies.missing.cells import predicted
 
         model = self._model
-        if is_dask(X):
-            return dask_answers(self, X, "predict", columns, value=value, unseen=unseen)
-        source = source_of(X)
-        if source is not None:
-            return concatenated(
-                [
-                    self.predict(native, columns, value=value, unseen=unseen)
-                    for native, _, _ in weighted_frames(source, None)
-                ],
-                source.library,
-            )
+        in_parts = self._in_parts("predict", X, columns, value=value, unseen=unseen)
+        if in_parts is not None:
+            return in_parts
         wanted = _wanted(model.schema, columns)
         if value not in (None, *get_args(Point)):
             raise ParameterError.must_be("value", "'mode', 'median', 'mean' or None", value)
@@ -251,17 +243,9 @@ class NewDataMethods(HasModel):
         names = _wanted(model.schema, columns)
         if isinstance(columns, (list, tuple, np.ndarray)):
             return {name: self.predict_proba(X, name, unseen=unseen) for name in names}
-        if is_dask(X):
-            return dask_answers(self, X, "predict_proba", columns, unseen=unseen)
-        source = source_of(X)
-        if source is not None:
-            return concatenated(
-                [
-                    self.predict_proba(native, columns, unseen=unseen)
-                    for native, _, _ in weighted_frames(source, None)
-                ],
-                source.library,
-            )
+        in_parts = self._in_parts("predict_proba", X, columns, unseen=unseen)
+        if in_parts is not None:
+            return in_parts
         frame = as_frame(X)
         gaps = self._rows(frame, unseen=unseen, absent=names)
         node = model.schema.nodes[model.schema.node_index(names[0])]
@@ -370,6 +354,17 @@ class NewDataMethods(HasModel):
             rows = read_gaps(frame, model.schema, sample_weight=sample_weight, unseen=unseen)
             drawn = resampled_draws(model, options, (rows, gaps), int(n_draws), how)
         return [filled(X, frame, gaps, each.numbers, each.codes, rounded=True) for each in drawn]
+
+    def _in_parts(self, method: str, X: object, columns: object, **options: Any) -> Any | None:
+        """What a method answers about a table in parts, put together; None for any other."""
+        if is_dask(X):
+            return dask_answers(self, X, method, columns, **options)
+        source = source_of(X)
+        if source is None:
+            return None
+        answer = getattr(self, method)
+        parts = [answer(part, columns, **options) for part, _, _ in weighted_frames(source, None)]
+        return concatenated(parts, source.library)
 
     def _mean_scores(
         self, X: object, sample_weight: ArrayLike | str | None, unseen: UnseenArg

@@ -52,6 +52,10 @@ class Parts(Protocol[T]):
 
         A part without anything to add returns None.
         """
+        sums: Sums | None = None
+        for one in self.map(function, *common, each=each):
+            sums = added(sums, one)
+        return sums or ()
 
     def combined(
         self,
@@ -61,6 +65,7 @@ class Parts(Protocol[T]):
         each: Sequence[Any] | None = None,
     ) -> U:
         """Return ``combine([function(part, *common), ...])``, computed where the parts are."""
+        return combine(list(self.map(function, *common, each=each)))
 
     def replaced(
         self, function: Callable[..., U], *common: Any, each: Sequence[Any] | None = None
