@@ -124,6 +124,8 @@ class Checked:
     leave_out : tuple of str
         Columns with gaps without which most cells of the table are in complete rows; the finding
         about missing values proposes to leave them out. Empty when it proposes none.
+    n_kept : int
+        How many rows a fit would use.
     """
 
     schema: Schema
@@ -135,6 +137,7 @@ class Checked:
     keep: Mask | None
     weights: NDArray[np.float64] | None
     leave_out: tuple[str, ...] = ()
+    n_kept: int = 0
 
     def __repr__(self) -> str:
         counts = Counter(finding.severity for finding in self.findings)
@@ -216,7 +219,9 @@ def check_table(
         forbid=forbid,
     )
     reader = parts_of(X)
-    return check_whole(X, **how) if reader is None else check_parts(reader, **how)
+    checked = check_whole(X, **how) if reader is None else check_parts(reader, **how)
+    long = effort(checked.schema.columns, checked.n_kept, n_threads=n_workers(None)).finding
+    return checked if long is None else replace(checked, findings=(*checked.findings, long))
 
 
 def missing_of(how: Reading) -> MissingArg:
@@ -257,9 +262,6 @@ def check_whole(X: object, **how: Unpack[Reading]) -> Checked:
         reason = columns.left_out[0].reason
         remedy = f"{types_line(names[0], 'categorical')} keeps a column ({reason})"
         findings.append(Finding(None, what, remedy))
-    n_kept = frame.n_rows if gap.keep is None else int(np.count_nonzero(gap.keep))
-    long = effort(columns.schema, n_kept, n_threads=n_workers(None)).finding
-    findings += [] if long is None else [long]
     return Checked(
         Schema(tuple(columns.schema), tuple(columns.left_out)),
         tuple(findings + columns.findings + shape_findings(columns.shapes, columns.bent)),
@@ -270,6 +272,7 @@ def check_whole(X: object, **how: Unpack[Reading]) -> Checked:
         gap.keep,
         gap.kept(weights),
         gap.leave_out,
+        frame.n_rows if gap.keep is None else int(np.count_nonzero(gap.keep)),
     )
 
 

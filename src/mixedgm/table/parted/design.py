@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixedgm.base.errors import Finding, NotYetError, TableError, near_matches
-from mixedgm.base.parallel import n_workers
 from mixedgm.base.parts.contract import Parts, Sums, View
 from mixedgm.base.parts.local import LocalParts
 from mixedgm.base.printable import number_of, quoted, rows
@@ -40,7 +39,6 @@ from mixedgm.table.checks.dependence import (
     dependence_findings,
     sample_positions,
 )
-from mixedgm.table.checks.effort import effort
 from mixedgm.table.checks.structural_gaps import StructuralGap, gap_counts, structural_gaps
 from mixedgm.table.encode import Design, Matched, design_of
 from mixedgm.table.missing import (
@@ -411,9 +409,6 @@ def check_parts(
         inspection.compare_complete(gap)
         inspection.look_for_dependence(gap.leave_out)
     findings += inspection.gap_findings(gap, missing, how.get("forbid"))
-    n_kept = gap.n_kept if gap.dropped else inspection.n_rows
-    long = effort(inspection.schema, n_kept, n_threads=n_workers(None)).finding
-    findings += [] if long is None else [long]
     return CheckedParts(
         Schema(tuple(inspection.schema), tuple(inspection.left_out)),
         tuple(findings + inspection.findings + shape_findings(inspection.shapes)),
@@ -424,6 +419,7 @@ def check_parts(
         None,
         None,
         gap.leave_out,
+        gap.n_kept if gap.dropped else inspection.n_rows,
         read.parts,
         tuple(name for name in inspection.values if name not in gap.empty),
         gap.dropped,
