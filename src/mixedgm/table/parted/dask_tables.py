@@ -15,7 +15,7 @@ from mixedgm.base.parts.cluster import ClusterParts
 from mixedgm.base.printable import few, quoted
 from mixedgm.table.files import reading
 from mixedgm.table.parted.columns import PartPlan, PartSummary, RawPart, read_part
-from mixedgm.table.parted.design import Reader, ReadParts, read_locally
+from mixedgm.table.parted.design import LocalReader, Reader, ReadParts
 from mixedgm.table.parted.sources import ParquetFiles, file_part
 
 
@@ -57,7 +57,7 @@ def dask_reader(X: object) -> Reader:
     """
     client = current_client()
     if client is None:
-        return read_locally(_Partitions(X))
+        return LocalReader(_Partitions(X))
     return DaskFrame(X, client)
 
 

@@ -78,7 +78,7 @@ class PartedDesign:
     >>> import polars as pl
     >>> from mixedgm.table.parted.sources import source_of
     >>> frame = pl.LazyFrame({"height": [1.7, 1.8, 1.6], "group": ["a", "b", "a"]})
-    >>> design, _ = learn_parts(read_locally(source_of(frame)))
+    >>> design, _ = learn_parts(LocalReader(source_of(frame)))
     >>> design.n_rows, design.schema.names
     (3, ('height', 'group'))
     """
@@ -202,10 +202,10 @@ class Reader(Protocol):
         """Return all parts by this plan; `weights` of all rows, if they are given so."""
 
 
-class _LocalReader:
-    """Reads parts in this process, one after the other."""
+class LocalReader:
+    """Reads parts in this process, one after the other; beyond `limit` bytes they go to files."""
 
-    def __init__(self, source: Source, limit: int | None) -> None:
+    def __init__(self, source: Source, limit: int | None = None) -> None:
         self.limit, self.library = limit, source.library
         self._frames = source.frames()
         self._waiting = [next(self._frames)]
@@ -215,6 +215,7 @@ class _LocalReader:
         return self._waiting[0][1]
 
     def read(self, plan: PartPlan, weights: Floats | None) -> ReadParts:
+        """Return all parts by this plan."""
         parts: LocalParts[RawPart] = LocalParts(limit=self.limit)
         summaries, labels, at = [], [], 0
         for label, native in self._every():
@@ -241,11 +242,6 @@ def _padded(weights: Floats, n: int) -> Floats:
     return weights if len(weights) == n else np.pad(weights, (0, n - len(weights)))
 
 
-def read_locally(source: Source, limit: int | None = None) -> Reader:
-    """Read a source in this process; parts beyond `limit` bytes are kept in files."""
-    return _LocalReader(source, limit)
-
-
 # -- learning --------------------------------------------------------------------------------------
 
 
@@ -264,7 +260,7 @@ def parts_of(X: object) -> Reader | None:
 
         return dask_reader(X)
     source = source_of(X)
-    return None if source is None else read_locally(source)
+    return None if source is None else LocalReader(source)
 
 
 def learn_parts(reader: Reader, **how: Unpack[Reading]) -> tuple[PartedDesign, tuple[Finding, ...]]:
