@@ -461,7 +461,7 @@ SETTINGS: dict[str, Setting] = {
     for n_rows in (100, 500)
     for name, margin in MARGINS.items()
 }
-for _name in [name for name in SETTINGS if name.startswith(("elliptical", "bent", "margins"))]:
+for _name in [name for name in SETTINGS if name.startswith("margins")]:
     SETTINGS[_name + AS_THEY_ARE] = replace(SETTINGS[_name], options=(("transforms", None),))
 
 
@@ -487,9 +487,8 @@ def population(name: str, number: int) -> Population:
 
 
 def graph_key(name: str, number: int) -> str:
-    """A name for the graph of the fit to many rows: it depends on the options of the fit."""
-    ending = AS_THEY_ARE if name.endswith(AS_THEY_ARE) else ""
-    return f"{source(name)}{ending}, population {number}"
+    """A name for the graph of the fit to many rows."""
+    return f"{source(name)}, population {number}"
 
 
 def edges_of_many_rows(name: str, number: int) -> list[Pair]:
