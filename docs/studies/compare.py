@@ -9,8 +9,8 @@ in 5 %.
 Tables come from `gibbs.py` and NumPy, which share no code with the package.  Run it when
 `compare` or estimates of pairs change: ``python docs/studies/compare.py --jobs 16``.  It writes
 docs/studies/compare.csv row by row, goes on where that ends, prints the tables of the guide and
-draws docs/studies/compare.png.  ``--report`` only prints and draws; ``--tables`` and ``--settings``
-choose a part.  All settings have their first table before any has its second, so that the file
+draws docs/studies/compare.png.  ``--report`` only prints and draws; ``--tables``, ``--settings`` and
+``--rows`` choose a part.  All settings have their first table before any has its second, so that the file
 can be read at any time.
 """
 
@@ -337,13 +337,14 @@ def counted(what: str, found: NDArray[np.bool_], different: NDArray[np.bool_]) -
     }
 
 
-def run(settings: list[str], tables: int, file: Path, jobs: int) -> None:
+def run(settings: list[str], rows: list[int], tables: int, file: Path, jobs: int) -> None:
     """Compare every table that the file does not have yet."""
     done = set()
     if file.exists():
         known = pd.read_csv(file)
         done = set(zip(known["setting"], known["rows"], known["seed"], strict=True))
-    tasks = [(t, n, seed) for seed in range(tables) for t in settings for n in SETTINGS[t].rows]
+    kept = [(t, n) for t in settings for n in SETTINGS[t].rows if not rows or n in rows]
+    tasks = [(*each, seed) for seed in range(tables) for each in kept]
     tasks = [task for task in tasks if task not in done]
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"):
         os.environ.setdefault(name, "1")  # processes share the cores
@@ -539,12 +540,13 @@ def picture(file: Path) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
     parser.add_argument("--settings", nargs="+", choices=SETTINGS, default=list(SETTINGS))
+    parser.add_argument("--rows", nargs="+", type=int, default=[], help="rows a group")
     parser.add_argument("--tables", type=int, default=TABLES)
     parser.add_argument("--file", type=Path, default=FILE)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--report", action="store_true", help="only print what is done so far")
     given = parser.parse_args()
     if not given.report:
-        run(given.settings, given.tables, given.file, given.jobs)
+        run(given.settings, given.rows, given.tables, given.file, given.jobs)
     report(given.file)
     picture(given.file)

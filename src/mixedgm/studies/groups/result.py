@@ -68,6 +68,8 @@ class GroupComparison:
         How groups were compared.
     reason : str
         Why in this way.
+    dependence : str
+        How rows depend on each other, by `paired` or `cluster`; empty where they do not.
     alpha : float
         Level of the tests.
     """
@@ -76,6 +78,7 @@ class GroupComparison:
     fitted: tuple[FittedModel, ...]
     models: Mapping[Any, Any]
     reason: str
+    dependence: str
     alpha: float
 
     test: ClassVar[str]
@@ -381,6 +384,7 @@ class DifferenceComparison(GroupComparison):
             "differ",
             f"a pair differs if the probability that it is the same is at most {self.limit:.2g}"
             + (balance if chosen else ""),
+            *filter(None, [self.dependence]),
         ]
         if len(self.groups) == 2 and self.differs.any():
             first, second = tested.strengths[0][:, self.differs]
@@ -612,6 +616,7 @@ class PermutationComparison(GroupComparison):
             f"tested by permutation of rows, because {self.reason}",
             "numbers are moved and rows weighted first, so that all groups have the same "
             "means, variances and shares: that changes no edge",
+            *filter(None, [self.dependence]),
         ]
         rows = [fitted.report.total_weight for fitted in self.fitted]
         for name, n, counts in zip(self._names, rows, self.effective_rows, strict=True):

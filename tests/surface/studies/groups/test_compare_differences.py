@@ -230,7 +230,9 @@ def test_paired_rows_have_the_variance_of_their_differences() -> None:
     rows = rng.multivariate_normal(np.zeros(4), covariance, n)
     table = pd.DataFrame(np.vstack([rows[:, :2], rows[:, 2:]]), columns=["x", "y"])
     table = table.assign(wave=np.repeat(["one", "two"], n), person=np.tile(np.arange(n), 2))
-    row = mg.compare(table, "wave", paired="person", **GIVEN).edges().iloc[0]
+    found = mg.compare(table, "wave", paired="person", **GIVEN)
+    assert "groups are paired: 4,000 units, whose rows may depend on each other" in found.notes
+    row = found.edges().iloc[0]
     alone = mg.compare(table.drop(columns="person"), "wave", **GIVEN).edges().iloc[0]
     influence, r = [], []
     for wave in (rows[:, :2], rows[:, 2:]):
@@ -270,6 +272,8 @@ def test_clusters_of_repeated_rows_are_the_rows() -> None:
     twice = data.loc[data.index.repeat(2)].assign(unit=np.repeat(np.arange(len(data)), 2))
     once = mg.compare(data, "site", **GIVEN)
     again = mg.compare(twice, "site", cluster="unit", **GIVEN)
+    assert any("the same cluster" in note for note in again.notes)
+    assert not once.dependence
     np.testing.assert_array_equal(once.tested.graphs, again.tested.graphs)
     here, there = side(once).sort_index(), side(again).sort_index()
     single = here["se_s"].notna()
