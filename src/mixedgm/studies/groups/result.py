@@ -204,7 +204,7 @@ class GroupComparison:
             return "The graphs were not tested."
         if self.p <= self.alpha:
             return f"The graphs differ (p = {self.p:.2g}): {pairs}."
-        found = f"; of single pairs, {pairs}" if most else ""
+        found = f", but single pairs may: {pairs}" if most else ""
         return f"There is no evidence that the graphs differ (p = {self.p:.2g}){found}."
 
     @property
@@ -293,18 +293,31 @@ class DifferenceComparison(GroupComparison):
         return super().tests()
 
     def untested(self) -> Any:
-        """Pairs that could not be tested: columns source, target, reason."""
+        """Pairs that could not be tested: columns source, target, reason.
+
+        A column lacks a level in some group, or cells have next to no rows there.
+        """
         return frame(self._untested, self._library)
 
     @cached_property
     def _untested(self) -> Columns:
-        ridge = self.tested.ridge
-        pairs = np.flatnonzero(ridge.any(axis=0))
-        named = edge_names(self.fitted[0].schema, self.tested.ends[pairs])
-        why = [
-            f"some cells have too few rows in {', '.join(compress(self._names, where))}"
-            for where in ridge.T[pairs]
-        ]
+        tested, nodes = self.tested, self.fitted[0].schema.nodes
+        lacking = tested.lacking[:, tested.ends]
+        pairs = np.flatnonzero((lacking.any(axis=2) | tested.ridge).any(axis=0))
+        named = edge_names(self.fitted[0].schema, tested.ends[pairs])
+
+        def groups(where: Any) -> str:
+            return ", ".join(compress(self._names, where))
+
+        why = []
+        for pair in pairs.tolist():
+            reasons = [
+                f"{nodes[node].name} lacks a level in {groups(where)}"
+                for node, where in zip(tested.ends[pair], lacking[:, pair].T, strict=True)
+                if where.any()
+            ]
+            few = f"some cells have too few rows in {groups(tested.ridge[:, pair])}"
+            why.append("; ".join(reasons) or few)
         return {"source": named["source"], "target": named["target"], "reason": why}
 
     @cached_property
@@ -397,7 +410,7 @@ class DifferenceComparison(GroupComparison):
                 f"{a} - {b}" for a, b in zip(missing["source"], missing["target"], strict=True)
             ]
             lines.append(
-                "not tested, because some of their cells have too few rows in a group (see "
+                "not tested, because a group lacks a level or has too few rows in some cells (see "
                 f"untested()): {few(named, show=one_line)}; join levels, or use test='permutation'"
             )
         return tuple(lines)
