@@ -507,8 +507,10 @@ def report(file: Path) -> None:
     failed = counts["pairs"].isna()
     counts = counts[~failed]
     lines = [*differing(counts), "", *same(counts), ""]
-    title = "published, differences of 0.1"
-    lines += head(title, "rows a group", "sensitivity / precision", "F1", "compare at this precision")
+    lines += head(
+        *("published, differences of 0.1", "rows a group", "sensitivity / precision", "F1"),
+        "compare at this precision",
+    )
     for n, methods in PUBLISHED.items():
         part = counts.query("setting == 'normal, 0.1' and rows == @n")
         for name, (sensitivity, precision) in methods.items():
