@@ -243,13 +243,13 @@ DEFECTS = (
         ("tests/surface/fit/test_nodewise.py",),
     ),
     Defect(
-        "model/kinds/scored.py",
+        "families/finite.py",
         "expected = prob @ features",
         "expected = prob[::-1] @ features",
         ("tests/contracts/test_smooth.py",),
     ),
     Defect(
-        "model/kinds/hurdle.py",
+        "families/hurdle.py",
         "np.array([a, mean / variance, 1.0 / variance])",
         "np.array([a, mean, 1.0 / variance])",
         ("tests/contracts/test_smooth.py",),

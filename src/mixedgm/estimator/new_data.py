@@ -14,9 +14,9 @@ from mixedgm.base.parallel import RandomState
 from mixedgm.base.parameters import is_integer
 from mixedgm.base.printable import few, number_of, quoted, rows
 from mixedgm.estimator.base import HasModel
+from mixedgm.families import Point
 from mixedgm.fit.fitted import FittedModel
 from mixedgm.fit.options import Options
-from mixedgm.model.kinds import Point
 from mixedgm.results.tables import probability_frame
 from mixedgm.table.decode import decode
 from mixedgm.table.encode import UnseenArg

@@ -802,7 +802,7 @@ def spans(start: Ints, length: Ints) -> Ints:
 
 
 @kernel(fastmath={"reassoc", "contract"})
-def _norms(starts, theta, first, last, out):  # type: ignore[no-untyped-def]
+def _norms(starts, theta, first, last, out):
     """out[g] = norm of theta[starts[g]:starts[g + 1]], for the groups first:last."""
     for g in range(first, last):
         total = 0.0
@@ -812,7 +812,7 @@ def _norms(starts, theta, first, last, out):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _fill_incidence(groups, nodes, sizes, out, at):  # type: ignore[no-untyped-def]
+def _fill_incidence(groups, nodes, sizes, out, at):
     """Fill an Incidence: out = (target_ptr, (predictor, group, feature), entry_ptr, entries).
 
     groups = (pairs, moderator, first feature, number of blocks, start) of each, and the order in

@@ -16,7 +16,7 @@ import numpy as np
 
 from mixedgm.base.errors import ParameterError
 from mixedgm.base.printable import quoted
-from mixedgm.model.kinds import KINDS, edge_kinds, ends_of, pair_name
+from mixedgm.families import KINDS, edge_kinds, ends_of, pair_name
 from mixedgm.model.layout import Floats, Layout
 from mixedgm.model.nodes import Nodes
 from mixedgm.model.pair_weights import PairWeights

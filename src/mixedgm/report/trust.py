@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from mixedgm.base.errors import finding_lines
 from mixedgm.base.printable import bounded, few, number_of, one_line, rows
-from mixedgm.model.kinds import KINDS
+from mixedgm.families import KINDS
 from mixedgm.report.material import Material
 from mixedgm.report.plain import Json, shown
 from mixedgm.studies.fit_check.result import ModelCheck, NodeCheck, PairCheck

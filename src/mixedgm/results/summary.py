@@ -9,9 +9,9 @@ from itertools import groupby
 from typing import Self
 
 from mixedgm.base.printable import few, quoted
+from mixedgm.families import edge_kinds, ends_of
 from mixedgm.fit.fitted import Edge, FittedModel
 from mixedgm.fit.report import Completion
-from mixedgm.model.kinds import edge_kinds, ends_of
 from mixedgm.path.recipe import Lam
 from mixedgm.solve.loop import Account
 from mixedgm.table.schema import Schema

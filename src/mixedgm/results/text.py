@@ -10,8 +10,8 @@ from numbers import Integral, Real
 
 from mixedgm.base.printable import bounded, cut, few, one_line
 from mixedgm.base.printable import width as width_of
+from mixedgm.families import KINDS, edge_kinds, ends_of
 from mixedgm.fit.fitted import Edge
-from mixedgm.model.kinds import KINDS, edge_kinds, ends_of
 from mixedgm.path.recipe import Lam
 from mixedgm.results.summary import Summary
 from mixedgm.table.read import Columns

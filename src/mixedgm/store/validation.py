@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 
 from mixedgm.base.errors import ModelFileError
 from mixedgm.base.printable import quoted
+from mixedgm.families import KINDS
+from mixedgm.families.finite import Thresholds
 from mixedgm.fit.certificate import ROUNDING
 from mixedgm.fit.options import OBJECTS
-from mixedgm.model.kinds import KINDS
-from mixedgm.model.kinds.ordinal import Thresholds
 from mixedgm.path.recipe import Loss
 from mixedgm.solve.loop import Certificate, Status
 from mixedgm.solve.monte_carlo import STANDARD_ERRORS

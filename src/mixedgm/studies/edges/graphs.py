@@ -11,9 +11,9 @@ import numpy as np
 
 from mixedgm.base.errors import ParameterError, near_matches
 from mixedgm.base.printable import quoted
+from mixedgm.families import KINDS, indicator_ends
 from mixedgm.fit.fitted import FittedModel
 from mixedgm.fit.given_parameters import IN_TURN, schema_of
-from mixedgm.model.kinds import KINDS, indicator_ends
 from mixedgm.model.layout import Floats
 from mixedgm.model.params import Params
 from mixedgm.penalty.weights import EDGE_KINDS, edge_kind

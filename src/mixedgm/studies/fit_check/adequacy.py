@@ -16,8 +16,8 @@ from mixedgm.base.parallel import RandomState, check_n_jobs, check_n_tasks, n_wo
 from mixedgm.base.parameters import ensure
 from mixedgm.base.printable import cut, rows
 from mixedgm.base.progress import announce
+from mixedgm.families.finite import Scored
 from mixedgm.fit.fitted import FittedModel
-from mixedgm.model.kinds.scored import Scored
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.model.nodes import Nodes
 from mixedgm.penalty.weights import edge_kind

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from mixedgm.base.errors import MixedGMError, ParameterError
 from mixedgm.base.printable import quoted
+from mixedgm.families import KINDS, Scored
 from mixedgm.fit.fitted import FittedModel
-from mixedgm.model.kinds import KINDS, Scored
 from mixedgm.model.layout import Floats
 from mixedgm.studies.fit_check.graph_refit import refit_graph
 from mixedgm.studies.missing.cells import node_losses, predicted

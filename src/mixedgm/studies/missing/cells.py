@@ -21,10 +21,10 @@ from mixedgm.base.errors import DistributionError, ParameterError, SamplingWarni
 from mixedgm.base.printable import quoted
 from mixedgm.base.printable import rows as rows_text
 from mixedgm.base.progress import track
+from mixedgm.families import HurdleKind
 from mixedgm.fit.fitted import FittedModel, Points
 from mixedgm.model.conditional_gaussian import ConditionalGaussian
 from mixedgm.model.density import share_with_unseen
-from mixedgm.model.kinds import HurdleKind
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.model.params import Params, with_unknown
 from mixedgm.rows.predict import cell_losses

@@ -317,7 +317,7 @@ def centrality(strengths: Floats, signed: Floats) -> dict[str, Floats]:
 
 
 @kernel
-def _shortest_path_measures(strengths, closeness, betweenness):  # type: ignore[no-untyped-def]
+def _shortest_path_measures(strengths, closeness, betweenness):
     """Fill (B, n) closeness and betweenness of B graphs given as (B, n, n) symmetric strengths.
 
     Brandes (2001) on dense graphs.  The length of an edge is 1 / strength; no strength, no edge.
@@ -351,7 +351,7 @@ def _shortest_path_measures(strengths, closeness, betweenness):  # type: ignore[
 
 
 @inner(allocates=True)
-def _search(length, source, distance, paths, order):  # type: ignore[no-untyped-def]
+def _search(length, source, distance, paths, order):
     """Dijkstra: distances, numbers of shortest paths, nodes from near to far; how many."""
     n = length.shape[0]
     done = np.zeros(n, np.bool_)

@@ -24,7 +24,7 @@ from mixedgm.base.errors import (
 )
 from mixedgm.base.parallel import n_workers
 from mixedgm.base.printable import few, number_of, quoted, rows
-from mixedgm.model.kinds import KINDS
+from mixedgm.families import KINDS
 from mixedgm.table.checks.columns import (
     Shape,
     amounts_finding,

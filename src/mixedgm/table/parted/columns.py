@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from mixedgm.base.errors import Finding
 from mixedgm.base.parts.contract import Parts, Sums
-from mixedgm.model.kinds import KINDS
+from mixedgm.families import KINDS
 from mixedgm.table.checks.columns import family_finding, is_numeric
 from mixedgm.table.read import as_frame
 from mixedgm.table.schema import Kind, Level
