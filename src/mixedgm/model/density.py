@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from mixedgm.model.kinds import HurdleKind, Scored
+from mixedgm.families import HurdleKind, Scored
 from mixedgm.model.layout import Floats
 from mixedgm.model.moderation import Moderation
 from mixedgm.model.params import Params

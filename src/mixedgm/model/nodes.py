@@ -27,7 +27,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from mixedgm.model.kinds import CATEGORICAL, CONTINUOUS, KINDS, HurdleKind, Kind, Scored
+from mixedgm.families import CATEGORICAL, CONTINUOUS, KINDS, HurdleKind, Kind, Scored
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

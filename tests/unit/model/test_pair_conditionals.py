@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import integrate
 
+from mixedgm.families import CATEGORICAL, HurdleKind, OrdinalKind
 from mixedgm.model.density import End, information
-from mixedgm.model.kinds import CATEGORICAL, HurdleKind, OrdinalKind
 from mixedgm.model.nodes import Nodes
 from mixedgm.model.params import Params
 from tests.support.spiked_world import LOCATION, SCORES, spiked_model
@@ -193,7 +193,7 @@ def test_moments_and_normaliser_are_derivatives_of_each_other():
 
 
 def test_counts_with_many_values_are_computed_from_some():
-    from mixedgm.model.kinds import CountKind
+    from mixedgm.families import CountKind
 
     def both(largest: int) -> float:
         nodes = Nodes((CountKind(), CountKind()), (largest, largest))

@@ -1,20 +1,25 @@
-"""Columns with finitely many values that are numbers to the others: one score for each value.
+"""Columns with finitely many values: categories, ordinal levels, and counts up to a largest one.
 
-The log probability of value l is, up to a constant, base_l + own_l + s_l m, with the score s_l, the
-linear predictor m, a base measure that is known, and own terms: one for each value (*free*), or
-quadratic in the score, a s_l + b s_l^2, with a term for the value zero besides where it is wanted.
+Others see an indicator for each category, and one score for each level or count.  The log
+probability of value l of a scored column is, up to a constant, base_l + own_l + s_l m, with the
+score s_l, the linear predictor m, a base measure that is known, and own terms: one for each value
+(*free*), or quadratic in the score, a s_l + b s_l^2, with a term for the value zero besides where
+it is wanted.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import gammaln
 
-from mixedgm.model.kinds.contract import Floats, Kind, Point, Transform
+from mixedgm.families.contract import Floats, Kind, Point, Transform
+
+Thresholds = Literal["free", "quadratic"]
 
 _STEPS = 200
 _ROUNDING = 1e-12
@@ -77,8 +82,6 @@ class Scored(Kind):
 
     def with_unknown(self, n_values: int) -> Scored:
         """A kind with one more value, one that is not among these, and a term for each value."""
-        from mixedgm.model.kinds.ordinal import OrdinalKind
-
         scores = [*self.scores(n_values).tolist(), self.unknown_score(n_values)]
         return OrdinalKind(level_scores=tuple(scores))
 
@@ -187,3 +190,180 @@ class Scored(Kind):
             return np.asarray((prob.cumsum(axis=-1) >= 0.5 - _ROUNDING).argmax(axis=-1))
         n_values = conditional.shape[-1]
         return np.asarray(prob @ (self.amounts(n_values) if numbers is None else numbers))
+
+
+@dataclass(frozen=True)
+class Categorical(Kind):
+    """log p(y | rest) = phi(y) + m(y) - constant, others see one indicator per level."""
+
+    name = "categorical"
+    short = "cat"
+    fill = "#DDD0EC"
+    line = "#7B4FA3"
+    marker = "s"
+    marker_size = 0.9
+    is_gaussian = False
+    is_numeric = False
+    has_levels = True
+    predicted_by = "mode"
+    measure = "normalised_accuracy"
+    assumption = (
+        "Categorical columns have no order: every pair of levels has a parameter of its own."
+    )
+
+    def width(self, n_values: int) -> int:
+        """One indicator per level."""
+        return n_values
+
+    def n_biases(self, n_values: int) -> int:
+        """One per level."""
+        return n_values
+
+    def freedom(self, n_values: int) -> int:
+        """Levels less one: what all levels have in common belongs to the biases."""
+        return n_values - 1
+
+    def is_signed(self, n_values: int) -> bool:
+        """Whether its edges can have a sign: with two levels at most."""
+        return n_values <= 2
+
+    def variance(self, mean: Floats, varies: Floats) -> Floats:
+        """Share times one minus share, level by level."""
+        return mean * (1.0 - mean)
+
+    def problem(self, levels: tuple[Any, ...], transform: Transform | None) -> str | None:
+        """A transform."""
+        return None if transform is None else "is categorical, so it has no transform"
+
+    def axis(self, name: str, level_names: tuple[str, ...]) -> tuple[str, ...]:
+        """The names of the levels."""
+        return level_names
+
+    def encode(self, values: NDArray[Any], transform: Transform | None) -> NDArray[Any]:
+        """The level code."""
+        return values
+
+    def decode(self, values: NDArray[Any], transform: Transform | None) -> NDArray[Any]:
+        """The level code."""
+        return values
+
+    def term_names(self, level_names: tuple[str, ...]) -> tuple[str | None, ...]:
+        """Names of the levels, each of which has a term."""
+        return level_names
+
+    def point(
+        self, conditional: Floats, which: Point | None = None, numbers: Floats | None = None
+    ) -> NDArray[np.int64]:
+        """The most probable level."""
+        return np.asarray(conditional.argmax(axis=-1))
+
+
+CATEGORICAL = Categorical()
+
+
+@dataclass(frozen=True)
+class OrdinalKind(Scored):
+    """log p(y | rest) = phi(y) + s(y) m - constant: adjacent-category logits, s(y) the score.
+
+    `level_scores` is empty for 0, 1, 2, ...; `thresholds` says whether every level has a term of
+    its own, or all of them a quadratic function of the score (Blume and Capel).
+    """
+
+    level_scores: tuple[float, ...] = ()
+    thresholds: Thresholds = "free"
+
+    name = "ordinal"
+    short = "ord"
+    fill = "#FBE3B5"
+    line = "#8C510A"
+    marker = "D"
+    marker_size = 0.78
+    assumption = (
+        "Ordinal columns act by the scores of their levels: steps are as large as the scores say."
+    )
+    has_levels = True
+    predicted_by = "mode"
+
+    @property
+    def is_free(self) -> bool:
+        """Whether every level has a threshold."""
+        return self.thresholds == "free"
+
+    def own_scores(self, n_values: int) -> Floats:
+        """(n_values,) scores of the levels: those given, or 0, 1, 2, ..."""
+        if self.level_scores:
+            return np.array(self.level_scores)
+        return np.arange(n_values, dtype=np.float64)
+
+    def kept(self, observed: NDArray[np.bool_]) -> Scored:
+        """Return the kind with the observed levels only, which keep their scores."""
+        if observed.all():
+            return self
+        return replace(self, level_scores=tuple(self.own_scores(len(observed))[observed].tolist()))
+
+    def problem(self, levels: tuple[Any, ...], transform: Transform | None) -> str | None:
+        """A transform."""
+        return None if transform is None else "is ordinal, so it has no transform"
+
+
+ORDINAL = OrdinalKind()
+
+
+@dataclass(frozen=True)
+class CountKind(Scored):
+    """log p(c | rest) = a sqrt(c) + b c - log c! + sqrt(c) m - constant, for c = 0, ..., R.
+
+    With the root of the count the distribution exists whatever signs edges have: edges between
+    counts grow like the counts themselves, not like their product.
+    """
+
+    zero_term: bool = False
+    """Whether zero has a term besides: more or fewer zeros than the rest of the counts suggest."""
+
+    name = "count"
+    short = "count"
+    fill = "#CFE3F7"
+    line = "#1F6FB4"
+    marker = "h"
+    marker_size = 1.05
+    assumption = (
+        "Counts act by their square roots, and have a distribution of their own on 0, 1, 2, ..."
+    )
+    has_levels = False
+    predicted_by = "mean"
+    filled_by = "median"
+
+    @property
+    def is_free(self) -> bool:
+        """No: its terms are those of the whole distribution."""
+        return False
+
+    @property
+    def has_zero_term(self) -> bool:
+        """Whether a term for the value zero was asked for."""
+        return self.zero_term
+
+    def own_scores(self, n_values: int) -> Floats:
+        """The roots of 0, 1, 2, ..."""
+        return np.sqrt(np.arange(n_values, dtype=np.float64))
+
+    def amounts(self, n_values: int) -> Floats:
+        """The counts themselves."""
+        return np.arange(n_values, dtype=np.float64)
+
+    def unknown_score(self, n_values: int) -> float:
+        """A count above the largest is seen as the largest."""
+        return float(self.scores(n_values)[-1])
+
+    def base(self, n_values: int) -> Floats:
+        """Minus the logarithm of c!."""
+        return -gammaln(np.arange(n_values) + 1.0)
+
+    def problem(self, levels: tuple[Any, ...], transform: Transform | None) -> str | None:
+        """Levels, or a transform."""
+        if levels:
+            return "is a count, so it has no levels"
+        return None if transform is None else "is a count, so it has no transform"
+
+
+COUNT = CountKind()

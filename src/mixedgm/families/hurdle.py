@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mixedgm.model.kinds.contract import Floats, Kind, Point, Transform
+from mixedgm.families.contract import Floats, Kind, Point, Transform
 
 LOG_TWO_PI = float(np.log(2.0 * np.pi))
 
