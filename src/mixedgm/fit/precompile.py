@@ -109,11 +109,13 @@ def main() -> None:
     pair, start = np.array([[0, -1]]), np.array([0, 1])
     blocks, nodes, runs = (zero, zero + 1, pair, abs(pair)), (zero, zero + 1), (start, zero, zero)
     model, eigen, out = (*nodes, one), (start, one, one), [np.zeros(1) for _ in range(4)]
-    descend(blocks, model, eigen, start, (one, one), (1e-5, 5, 0, 1), *out[:3])
+    limits, scratch = (1e-5, 5, 0, 1), (zero, np.zeros((4, 1)))
+    descend(blocks, model, eigen, start, (one, one), limits, scratch, *out[:3])
     node_products(model, (*runs, zero + 1), one, out[0])
     assemble(model, (*runs, zero + 1), zero, np.zeros((1, 1)))
     places, none = (start, zero, zero, zero + 1, zero + 1, zero + 1, zero), np.zeros(2, np.int64)
-    correct(places, (none, zero), (zero + 1, zero + 1), (zero, one), one, (one, one), model)
+    widths, scratch = (zero + 1, zero + 1), (one, np.zeros((3, 1)))
+    correct(places, (none, zero), widths, (zero, one), one, (one, one), model, scratch)
 
 
 if __name__ == "__main__":

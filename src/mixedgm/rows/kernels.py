@@ -22,6 +22,8 @@ column with P are those of Z with P times the feature.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from mixedgm.base.compiled import inner, kernel
@@ -303,25 +305,51 @@ def _dot(z, probs, is_first, product, total):
         _add(product, total)
 
 
+def new_scratch(
+    sizes: tuple[int, int, int, int], n_biases: int, turned: tuple[int, int], multiplies: bool
+) -> tuple[Any, ...]:
+    """Arrays that one thread works on; made here, because the compiler takes long over making them.
+
+    sizes = (rows per block, columns of Z, kept columns of discrete nodes and padding, columns of
+    the largest discrete node); turned = (numbers, discrete nodes) that are turned block by block.
+    A block of Z, which there is `multiplies` for, comes first; then logits, those by a feature,
+    both of one node, zeros, turned rows, turned features, three lines, and a product.
+    """
+    length, of_z, width, widest = sizes
+    width, has_features = width if multiplies else 0, min(n_biases - 1, 1)
+    return (
+        np.zeros((length if multiplies else 0, of_z)),
+        np.zeros((width, length)),
+        np.zeros((width * has_features, length)),
+        np.zeros((widest, length)),
+        np.zeros((widest * has_features, length)),
+        np.zeros(widest),
+        (np.empty((turned[0], length)), np.empty((turned[1], length), dtype=np.int64)),
+        np.empty((n_biases - 1, length)),
+        (np.empty(length), np.empty(length), np.empty(length)),
+        np.empty((width, of_z)),
+    )
+
+
 @kernel
 def softmax_chunks(
     data, by_column, bounds, chunks, shape, odd, moderates, nodes, bias, dense, incidence, values,
-    want, sizes, out,
+    want, n_rows_of_block, scratch, out,
 ):  # fmt: skip
     """Run the chunks of rows ``chunks[0]:chunks[1]``, each into its own slot of `out`.
 
     data = (numbers, codes, weights, features); chunk c holds the rows bounds[c]:bounds[c + 1].
     by_column = (numbers, codes, place of every discrete design column among those that are kept, or
     -1): the rows columns by rows, where the store keeps them so; else the first two are empty.
-    odd = True, or None where all discrete nodes have indicators: then nothing else is compiled;
-    moderates likewise, None where there are no features.
+    odd = work for scored nodes (values by rows, and a cell for each row), or None where all
+    discrete nodes have indicators: then nothing else is compiled; moderates likewise, None where
+    there are no features.
     nodes = the discrete columns to predict; bias[0] is that of every value, bias[1 + k] that of the
     feature k for every design column.
     dense = coefficients as `fill_dense` makes them, or empty when `incidence` and `values` do.
     want = 0 value, 1 gradient on the support, 2 gradient for all pairs, 3 what is expected.
-    sizes = (rows per block, columns of Z, kept columns of discrete nodes and padding, columns of
-    the largest discrete node); out = (loss, means, support, all_pairs, expected).  means has sums
-    of what multiplies own terms first, then those of the features with expected design columns;
+    scratch as `new_scratch` makes it; out = (loss, means, support, all_pairs, expected).  means has
+    sums of what multiplies own terms first, then those of features with expected design columns;
     with all pairs, those of nodes with indicators are left out: they stand in the last column of
     all_pairs.  Both all_pairs and expected are without first levels; the second has columns by
     rows.  The loss of a scored node is the sum of its log normalisers: what is seen of it is linear
@@ -336,30 +364,15 @@ def softmax_chunks(
     is_free, is_even, kept_start = shape[6:]
     loss, means, support, all_pairs, kept = out
     is_dense, is_turned = dense.shape[0] > 0, by_column[1].shape[0] > 0
-    # A block of Z is only made for the products with it.
-    z = np.zeros((sizes[0] if is_dense or want == 2 else 0, sizes[1]))
-    width, has_features = sizes[2] if z.shape[0] > 0 else 0, len(bias) > 1
-    logits, part = np.zeros((width, sizes[0])), np.zeros((width * has_features, sizes[0]))
-    # Of one node, where no product has all of them.
-    levels = np.zeros((sizes[3], sizes[0]))
-    others = np.zeros((sizes[3] * has_features, sizes[0]))
-    nothing = np.zeros(sizes[3])
+    z, logits, part, levels, others, nothing, turned, moderating, work, product = scratch
     if odd is not None:
-        most = 0
-        for j in range(n_spiked, first_indicator):
-            most = max(most, slot_start[j + 1] - slot_start[j])
-        by_value, cells = np.empty((most, sizes[0])), np.empty(sizes[0], np.int64)
+        by_value, cells = odd
         grids = new_grids(shape)
-    columns = 0 if is_dense or is_turned else sizes[0]
-    turned = (np.empty((numbers.shape[1], columns)), np.empty((codes.shape[1], columns), np.int64))
-    moderating = np.empty((len(bias) - 1, sizes[0]))
-    work = (np.empty(sizes[0]), np.empty(sizes[0]), np.empty(sizes[0]))
-    product = np.empty((width if want == 2 else 0, sizes[1]))
     if is_turned:
         turned = (by_column[0], by_column[1])
     for c in range(chunks[0], chunks[1]):
-        for first in range(bounds[c], bounds[c + 1], sizes[0]):
-            n_rows = min(sizes[0], bounds[c + 1] - first)
+        for first in range(bounds[c], bounds[c + 1], n_rows_of_block):
+            n_rows = min(n_rows_of_block, bounds[c + 1] - first)
             if moderates is not None:
                 _turn(features, first, n_rows, moderating)
             if z.shape[0] > 0:

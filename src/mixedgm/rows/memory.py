@@ -36,7 +36,7 @@ from mixedgm.rows.contract import (
     SoftmaxSums,
 )
 from mixedgm.rows.curvature import BLAS_COST, SpikedRows, summed_curvature
-from mixedgm.rows.kernels import fill_dense, level_moments, softmax_chunks
+from mixedgm.rows.kernels import fill_dense, level_moments, new_scratch, softmax_chunks
 from mixedgm.rows.outside import DesignColumns, Slopes, SlopesByMoments, nearest
 from mixedgm.rows.products import Products
 from mixedgm.rows.scored_curvature import scored_curvature
@@ -376,8 +376,8 @@ class MemoryRows:
         of_z = self._kept.n_columns + 1
         bias = self._biases(coef)
         want = _EXPECTED if turned is not None and gradient == "all" else _WANT[gradient]
-        sizes = (self.codes.shape[1], len(coef.values), len(bias), of_z, width)
-        out = _accumulators(n_chunks, sizes, max(columns, self._n_terms), want)
+        counts = (self.codes.shape[1], len(coef.values), len(bias), of_z, width)
+        out = _accumulators(n_chunks, counts, max(columns, self._n_terms), want)
         work = self.n_rows * (len(coef.values) + (d * columns if gradient == "all" else 0))
         if self.nodes.first_indicator:
             work += self.n_rows * self._n_values
@@ -393,6 +393,10 @@ class MemoryRows:
             if len(coef.nodes) < self.codes.shape[1]:
                 kept[:] = 0.0  # what belongs to nodes that are not predicted
 
+        by_row = not whole_rows and turned is None
+        shape = self.numbers.shape[1] * by_row, self.codes.shape[1] * by_row
+        sizes = (block, of_z, width, self._widest)
+
         def piece(chunks: tuple[int, int], nodes: Ints) -> Callable[[], object]:
             return lambda: softmax_chunks(
                 self._data,
@@ -400,7 +404,7 @@ class MemoryRows:
                 bounds,
                 chunks,
                 self._shape,
-                True if self.nodes.first_indicator else None,
+                self._scored_work(block),
                 None if self.products is None else True,
                 nodes,
                 bias,
@@ -408,7 +412,8 @@ class MemoryRows:
                 coef.incidence.blocks,
                 coef.values,
                 want,
-                (block, of_z, width, self._widest),
+                block,
+                new_scratch(sizes, len(bias), shape, multiplies),
                 (*out, kept),
             )
 
@@ -420,6 +425,14 @@ class MemoryRows:
         sums = self._means(out, coef, gradient, all_pairs)
         self._spend(time.perf_counter() - clock, 0.0)
         return sums
+
+    def _scored_work(self, length: int) -> tuple[Floats, Ints] | None:
+        """Arrays for blocks of so many rows of scored nodes, if there are such nodes."""
+        first, last = self.nodes.n_spiked, self.nodes.first_indicator
+        if not last:
+            return None
+        most = int(np.diff(self._shape[0])[first:last].max(initial=0))
+        return np.empty((most, length)), np.empty(length, dtype=np.int64)
 
     def outside(self, conditionals: Conditionals, question: Question) -> Outside:
         """Pairs, among those asked about, whose gradient is near its bound."""

@@ -196,14 +196,22 @@ class Contrasts:
         if len(of_two) < len(numbers.nodes):
             others = np.setdiff1d(np.arange(len(numbers.nodes)), of_two)
             nodes, first = numbers.nodes[others], numbers.start[others]
-            _project_nodes(
-                numbers.matrices, first, 1.0, nodes, np.ones_like(nodes), table, bases, start, out
-            )
+            one = np.ones_like(nodes)
+            parts = (numbers.matrices, first, 1.0, nodes, one)
+            _project_nodes(*parts, table, bases, self._scratch(nodes, one), start, out)
         if sums is not None:
             varies = np.flatnonzero(sums.n_levels > 1)  # else it has no contrasts
             nodes, n_contrasts = curvature.discrete[varies], sums.n_levels[varies] - 1
             parts = (_own_contrasts(sums), sums.start[varies], sums.scale, nodes, n_contrasts)
-            _project_nodes(*parts, table, bases, start, out)
+            scratch = self._scratch(nodes, n_contrasts)
+            _project_nodes(*parts, table, bases, scratch, start, out)
+
+    def _scratch(self, nodes: Ints, n_own: Ints) -> tuple[Floats, Floats]:
+        """Arrays to project these nodes with, which have so many contrasts of their own."""
+        runs, n_packed = self.runs, n_own * (n_own + 1) // 2
+        n_columns = np.diff(offsets(runs.columns)[runs.ptr])[nodes]
+        most = int((n_columns * n_packed).max(initial=0))
+        return np.empty(most), np.empty(int(n_packed.max(initial=0)))
 
     def _project_whole(self, node: int, matrix: Floats, start: Ints, out: Floats) -> None:
         """Write the curvature of a node of several columns, given over own terms and entries."""
@@ -344,14 +352,14 @@ def _turn(values, one, other, edges, bases, work, out):
 
 
 @kernel(fastmath={"reassoc", "contract"})
-def _project_nodes(sums, first, scale, nodes, n_own, runs, bases, start, out):
+def _project_nodes(sums, first, scale, nodes, n_own, runs, bases, scratch, start, out):
     """Second derivatives of the named nodes, column by column -> the same in contrasts.
 
     A node has n_own = m contrasts of its own columns (m = 1 unless it has indicators).  Its sums,
     K x K triangles of an (m, m) matrix, of which columns a <= b count, begin at first[k].  runs =
     (run_ptr, local, columns, contrasts, own_first, of_width): the columns of the predictor, their
     contrasts, whether own contrasts are the outer ones in a run, and where the basis for so many
-    columns begins.  Node v goes to start[v] of out.
+    columns begins.  Node v goes to start[v] of out; scratch as `Contrasts._scratch` makes it.
     """
     run_ptr, local, columns, contrasts, own_first, of_width = runs
     for k in range(nodes.shape[0]):
@@ -361,7 +369,7 @@ def _project_nodes(sums, first, scale, nodes, n_own, runs, bases, start, out):
             n_columns += columns[a]
             size += contrasts[a] * m
         length, from_a = n_columns * n_packed, 0
-        half, total = np.empty(length), np.empty(n_packed)
+        half, total = scratch
         for a in range(run_ptr[v], run_ptr[v + 1]):
             # Within a run the lower triangle is wanted as well.
             for x in range(from_a, from_a + columns[a]):

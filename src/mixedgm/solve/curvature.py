@@ -141,6 +141,7 @@ class KnownCurvature:
         blocks = replace(
             self.blocks, matrices=self.blocks.matrices.copy(), known=self.blocks.decomposition
         )
+        largest = int(layout.width.max())
         correct(
             (*runs.places, runs.columns, runs.contrasts, runs.own_first),
             (incidence.target_ptr, incidence.entry_ptr),
@@ -149,6 +150,7 @@ class KnownCurvature:
             contrasts.down(move),
             (contrasts.down(gradients), slopes),
             blocks.nodes,
+            (np.empty(largest), np.empty((3, int(blocks.node_size.max())))),
         )
         return KnownCurvature(contrasts, blocks)
 
@@ -200,14 +202,15 @@ def _diagonal_blocks(which, blocks, nodes, out):
 
 
 @kernel
-def correct(runs, incidence, widths, bases, moved, changed, nodes):
+def correct(runs, incidence, widths, bases, moved, changed, nodes, scratch):
     """Correct the matrix of every node, in place, by what a step changed in its own slopes.
 
     That is the update of Broyden, Fletcher, Goldfarb and Shanno, node by node (Griewank and Toint
     1982).  moved = the step, in contrasts; changed = (what it changed in the gradient, in
     contrasts, of which node terms count; and in the slopes of conditionals, in the incidence's
     order).  runs = (run_ptr, local, position, length, columns, contrasts, own_first), incidence =
-    (target_ptr, entry_ptr), widths = those of nodes, and in contrasts.
+    (target_ptr, entry_ptr), widths = those of nodes, and in contrasts; scratch = (a line as long as
+    the largest width, three as long as the largest node).
     """
     run_ptr, local, position, length, columns, contrasts, own_first = runs
     target_ptr, entry_ptr = incidence
@@ -215,10 +218,10 @@ def correct(runs, incidence, widths, bases, moved, changed, nodes):
     of_width, table = bases
     of_terms, of_slopes = changed
     matrix_start, node_size, matrices = nodes
-    half = np.empty(width.max())
+    half, lines = scratch
     for v in range(node_size.shape[0]):
         size = node_size[v]
-        step, change, image = np.empty(size), np.empty(size), np.zeros(size)
+        step, change, image = lines[0], lines[1], lines[2]
         first = run_ptr[v + 1] - (target_ptr[v + 1] - target_ptr[v])
         n_own, to_own, own_basis = width[v], narrow[v], of_width[width[v]]
         for a in range(run_ptr[v], run_ptr[v + 1]):
@@ -246,6 +249,7 @@ def correct(runs, incidence, widths, bases, moved, changed, nodes):
         bent, seen = 0.0, 0.0
         for i in range(size):
             row = matrix_start[v] + i * size
+            image[i] = 0.0
             for j in range(size):
                 image[i] += matrices[row + j] * step[j]
             bent += step[i] * image[i]

@@ -64,11 +64,13 @@ class QuadraticModel:
         new = self.theta.copy()
         product = np.zeros(int(blocks.node_start[-1]))
         limits = (tol, _SWEEPS, _MORE if len(blocks.matrices) <= _SMALL else 0, ends)
+        n_blocks, largest = len(blocks.size), int(blocks.size.max(initial=0))
+        scratch = np.empty(n_blocks, dtype=np.int64), np.empty((4, largest))
         used, wait, pause, before_jump, jumped = 0, 0, 1, np.inf, False
         active = np.flatnonzero(layout.group_norms(new))
         before = active if len(active) >= _LARGE else None
         while used < max_sweeps:
-            more, worst, last = descend(*known, limits, self.grad, new, product)
+            more, worst, last = descend(*known, limits, scratch, self.grad, new, product)
             used += more
             if worst <= tol:
                 break
@@ -334,23 +336,22 @@ class ActiveSystem:
 
 
 @kernel
-def descend(blocks, nodes, eigen, node_start, penalty, limits, grad, theta, product):
+def descend(blocks, nodes, eigen, node_start, penalty, limits, scratch, grad, theta, product):
     """Coordinate descent on the model: once over all blocks, then some times over active ones.
 
     theta and product, which holds H d node by node, change in place.  penalty = (pull, scale)
     of every block, limits = (tol, sweeps over active blocks at most, as many more if they are
-    expected to be enough, number of blocks that are always active).  Returns the sweeps made, the
+    expected to be enough, number of blocks that are always active), scratch = (an integer for every
+    block, four lines as long as the largest).  Returns the sweeps made, the
     largest violation (divided by scale) of the model's optimality conditions that the first sweep
     met on its way, and that of the last sweep.
     """
     start, size = blocks[0], blocks[1]
     tol, most, more, always = limits
-    n_blocks, largest = size.shape[0], 0
-    order, n = np.empty(n_blocks, np.int64), n_blocks
+    n_blocks, n = size.shape[0], size.shape[0]
+    order, work = scratch
     for b in range(n_blocks):
         order[b] = b
-        largest = max(largest, size[b])
-    work = np.empty((4, largest))
     first, last = 0.0, 0.0
     for used in range(1, most + more + 2):
         before = last
