@@ -1,4 +1,4 @@
-"""Columns with finitely many values: categories, ordinal levels, and counts up to a largest one.
+"""The family of finitely many values: categories, ordinal levels, counts up to a largest one.
 
 Others see an indicator for each category, and one score for each level or count.  The log
 probability of value l of a scored column is, up to a constant, base_l + own_l + s_l m, with the
@@ -10,6 +10,7 @@ it is wanted.
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
@@ -17,12 +18,163 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from mixedgm.families.contract import Floats, Kind, Point, Transform
+from mixedgm.families.contract import (
+    Array,
+    Codes,
+    Conditional,
+    Family,
+    Floats,
+    Kind,
+    Point,
+    States,
+    Transform,
+)
 
 Thresholds = Literal["free", "quadratic"]
 
 _STEPS = 200
 _ROUNDING = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class FiniteFamily(Family):
+    """log p(value l) = own_l + S_l' m - constant, with a matrix of scores S.
+
+    Own terms enter as logits of the values, in which base measure and features are contained.
+    """
+
+    n_values: int
+    """V."""
+    scores: Array | None = None
+    """(G, V, width) what others see of every value; None for an indicator of each."""
+    features: Array | None = None
+    """(G, V, terms) statistics of the own terms; None for a term of each."""
+
+    def given(self, own: Array, predictors: Array, xp: Any = np) -> FiniteConditional:
+        """Softmax."""
+        scores = self.scores
+        logits = predictors if scores is None else xp.matmul(scores, predictors)
+        return FiniteConditional.of(self, logits + own[:, :, None], xp)
+
+    def columns(self, codes: Codes, numbers: Floats) -> Floats:
+        """Scores of the values."""
+        return self._chosen(self.scores, codes)
+
+    def statistics(self, codes: Codes, columns: Floats) -> Floats:
+        """Features of the values."""
+        return self._chosen(self.features, codes)
+
+    def _chosen(self, table: Array | None, codes: Codes) -> Floats:
+        """(G, k, n) rows of tables (G, V, k) with these numbers."""
+        if table is None:
+            table = np.broadcast_to(np.eye(self.n_values), (len(codes), *2 * (self.n_values,)))
+        return np.asarray(_turned(np, table[np.arange(len(codes))[:, None], codes]))
+
+    def in_basis(self, table: Floats) -> FiniteFamily:
+        """Replace indicators of values by columns of a table."""
+        scores, features = (
+            x if x is not None else table[None] for x in (self.scores, self.features)
+        )
+        return replace(self, scores=scores, features=features)
+
+    def states(self, own: Floats) -> States:
+        """The values that can occur."""
+        scores = np.eye(len(own)) if self.scores is None else self.scores[0]
+        possible = np.isfinite(own)
+        return States(own[possible], scores[possible], None)
+
+    @classmethod
+    def stacked(cls, families: Sequence[FiniteFamily]) -> FiniteFamily:
+        """One family of columns with as many values; those that have fewer are padded."""
+
+        def padded(tables: list[Any]) -> Any:
+            if tables[0] is None:
+                return None
+            parts = [np.pad(x, ((0, 0), (0, most - x.shape[1]), (0, 0))) for x in tables]
+            return np.concatenate(parts)
+
+        most = max(each.n_values for each in families)
+        tables = (padded([getattr(x, name) for x in families]) for name in ("scores", "features"))
+        return cls(most, *tables)
+
+
+def _turned(xp: Any, array: Array) -> Array:
+    """The last two axes exchanged."""
+    return xp.permute_dims(array, (0, 2, 1))
+
+
+@dataclass(frozen=True, eq=False)
+class FiniteConditional(Conditional):
+    """Probabilities of values."""
+
+    family: FiniteFamily
+    log_prob: Array
+    """(G, V, n)."""
+    chance: Array
+    """(G, V, n)."""
+    log_normaliser: Array
+    xp: Any = np
+
+    @classmethod
+    def of(cls, family: FiniteFamily, logits: Array, xp: Any = np) -> FiniteConditional:
+        """Normalise logits (G, V, n), in place."""
+        top = xp.max(logits, axis=1, keepdims=True)
+        logits -= top
+        chance = xp.exp(logits)
+        norm = xp.sum(chance, axis=1, keepdims=True)
+        chance /= norm
+        norm = xp.log(norm)
+        logits -= norm
+        return cls(family, logits, chance, (top + norm)[:, 0, :], xp)
+
+    def mean(self, table: Array | None, weights: Array | None = None) -> Array:
+        """(G, k, n) expectations of a table (G, V, k): sums over values, of `weights` if given."""
+        weights = self.chance if weights is None else weights
+        return weights if table is None else self.xp.matmul(_turned(self.xp, table), weights)
+
+    @property
+    def columns(self) -> Array:
+        """Expected scores."""
+        return self.mean(self.family.scores)
+
+    @property
+    def terms(self) -> Array:
+        """Expected features."""
+        return self.mean(self.family.features)
+
+    def deviations(self, column: int) -> Array:
+        """(G, V, n) probabilities times what a design column is above its mean.
+
+        Sums of them have nothing that cancels.
+        """
+        scores = self.family.scores
+        if scores is None:
+            out = -self.chance * self.chance[:, column : column + 1, :]
+            out[:, column, :] += self.chance[:, column, :]
+            return out
+        score = scores[:, :, column : column + 1]
+        mean = self.xp.sum(score * self.chance, axis=1, keepdims=True)
+        return self.chance * (score - mean)
+
+    def covariances(self) -> tuple[Array, Array]:
+        """Covariances of scores; and with features."""
+        family, width = self.family, self.columns.shape[1]
+        parts = [self.deviations(k) for k in range(width)]
+        return tuple(
+            self.xp.stack([self.mean(table, part) for part in parts], axis=1)
+            for table in (family.scores, family.features)
+        )
+
+    def log_density(self, codes: Codes, columns: Floats) -> Floats:
+        """Log probabilities of the values."""
+        return np.asarray(np.take_along_axis(self.log_prob, codes[:, None, :], axis=1)[:, 0, :])
+
+    def drawn(self, rng: np.random.Generator) -> tuple[Codes, Floats]:
+        """Values; there is no real number."""
+        below = self.chance.cumsum(axis=1)
+        uniform = rng.random(below[:, 0, :].shape)
+        codes = (below[:, :-1, :] < (uniform * below[:, -1, :])[:, None, :]).sum(axis=1)
+        return codes, np.zeros(codes.shape)
 
 
 @dataclass(frozen=True)
@@ -139,6 +291,11 @@ class Scored(Kind):
 
     # -- as every kind -----------------------------------------------------------------------------
 
+    def family(self, n_values: int) -> Family:
+        """One score for each value."""
+        features = None if self.is_free else self.features(n_values)[None]
+        return FiniteFamily(n_values, self.scores(n_values)[None, :, None], features)
+
     def width(self, n_values: int) -> int:
         """One: the score."""
         return 1
@@ -210,6 +367,10 @@ class Categorical(Kind):
     assumption = (
         "Categorical columns have no order: every pair of levels has a parameter of its own."
     )
+
+    def family(self, n_values: int) -> Family:
+        """An indicator of each level."""
+        return FiniteFamily(n_values)
 
     def width(self, n_values: int) -> int:
         """One indicator per level."""
