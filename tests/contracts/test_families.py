@@ -159,10 +159,12 @@ def test_densities_and_statistics_of_values(case):
         codes, numbers = np.array([[state]]), np.array([[x]])
         columns = family.columns(codes, numbers)
         np.testing.assert_allclose(columns[0, :, 0], case.seen(state, x), atol=1e-13)
-        statistics = family.statistics(codes, columns)[0, :, 0]
+        if case.has_number:
+            np.testing.assert_allclose(family.numbers(codes, columns), numbers, atol=1e-13)
+        statistics = family.statistics(codes, numbers)[0, :, 0]
         np.testing.assert_allclose(statistics, case.statistics(state, x), atol=1e-13)
         expected = case.log_weight(case.terms, case.predictors, state, x) - log(total)
-        assert given.log_density(codes, columns)[0, 0] == pytest.approx(expected, abs=1e-10)
+        assert given.log_density(codes, numbers)[0, 0] == pytest.approx(expected, abs=1e-10)
 
 
 @each_kind
@@ -216,7 +218,7 @@ def test_draws_have_the_expected_statistics(case):
     assert codes.min() >= 0
     assert codes.max() < case.n_states
     assert not np.any(numbers[codes < case.n_states - case.has_number])
-    drawn = family.statistics(codes, family.columns(codes, numbers))[0]
+    drawn = family.statistics(codes, numbers)[0]
     away = drawn.mean(axis=1) - case.expected(case.statistics)
     assert np.all(np.abs(away) <= 5.0 * drawn.std(axis=1) / np.sqrt(n) + 1e-12)
 

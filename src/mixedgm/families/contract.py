@@ -55,9 +55,13 @@ class Family(ABC):
     def columns(self, codes: Codes, numbers: Floats) -> Floats:
         """(G, width, n) design columns of values: the number of the state, and the real number."""
 
+    def numbers(self, codes: Codes, columns: Floats) -> Floats:
+        """(G, n) the real numbers of values that are seen as these columns; zeros without one."""
+        return np.zeros(codes.shape)
+
     @abstractmethod
-    def statistics(self, codes: Codes, columns: Floats) -> Floats:
-        """(G, terms, n) what own terms multiply in the log density, of values as seen."""
+    def statistics(self, codes: Codes, numbers: Floats) -> Floats:
+        """(G, terms, n) what own terms multiply in the log density."""
 
     def with_noise(self, own: Floats, noise: Floats) -> Floats:
         """Own terms of columns without edges -> those with so much noise (G,) in their numbers.
@@ -105,8 +109,8 @@ class Conditional(ABC):
         """
 
     @abstractmethod
-    def log_density(self, codes: Codes, columns: Floats) -> Floats:
-        """(G, n) log density of values as others see them, constant included."""
+    def log_density(self, codes: Codes, numbers: Floats) -> Floats:
+        """(G, n) log density of values, constant included."""
 
     @abstractmethod
     def drawn(self, rng: np.random.Generator) -> tuple[Codes, Floats]:

@@ -60,7 +60,7 @@ class FiniteFamily(Family):
         """Scores of the values."""
         return self._chosen(self.scores, codes)
 
-    def statistics(self, codes: Codes, columns: Floats) -> Floats:
+    def statistics(self, codes: Codes, numbers: Floats) -> Floats:
         """Features of the values."""
         return self._chosen(self.features, codes)
 
@@ -76,6 +76,16 @@ class FiniteFamily(Family):
             x if x is not None else table[None] for x in (self.scores, self.features)
         )
         return replace(self, scores=scores, features=features)
+
+    def thinned(self, own: Floats, most: int) -> tuple[FiniteFamily, Floats]:
+        """A single column with at most so many values: later ones stand for their neighbours."""
+        n = self.n_values
+        if n <= most or self.scores is None or self.features is None:
+            return self, own
+        kept = np.unique(np.geomspace(1, n, most).astype(np.int64)) - 1
+        ends = np.concatenate([[0], (kept[1:] + kept[:-1] + 1) // 2, [n]])
+        fewer = FiniteFamily(len(kept), self.scores[:, kept], self.features[:, kept])
+        return fewer, own[:, kept] + np.log(np.diff(ends))
 
     def states(self, own: Floats) -> States:
         """The values that can occur."""
@@ -165,7 +175,7 @@ class FiniteConditional(Conditional):
             for table in (family.scores, family.features)
         )
 
-    def log_density(self, codes: Codes, columns: Floats) -> Floats:
+    def log_density(self, codes: Codes, numbers: Floats) -> Floats:
         """Log probabilities of the values."""
         return np.asarray(np.take_along_axis(self.log_prob, codes[:, None, :], axis=1)[:, 0, :])
 

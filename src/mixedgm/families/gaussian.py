@@ -49,9 +49,13 @@ class GaussianFamily(Family):
         """The numbers."""
         return numbers[:, None, :]
 
-    def statistics(self, codes: Codes, columns: Floats) -> Floats:
+    def numbers(self, codes: Codes, columns: Floats) -> Floats:
+        """The only column."""
+        return columns[:, 0, :]
+
+    def statistics(self, codes: Codes, numbers: Floats) -> Floats:
         """Numbers and minus half their squares."""
-        return np.concatenate([columns, -0.5 * columns**2], axis=1)
+        return np.stack([numbers, -0.5 * numbers**2], axis=1)
 
     def with_noise(self, own: Floats, noise: Floats) -> Floats:
         """Noise adds to the variance and leaves the mean."""
@@ -107,9 +111,9 @@ class GaussianConditional(Conditional):
         with_terms = self.xp.stack([variance, -mean * variance], axis=1)
         return variance[:, None, None, :], with_terms[:, None, :, :]
 
-    def log_density(self, codes: Codes, columns: Floats) -> Floats:
+    def log_density(self, codes: Codes, numbers: Floats) -> Floats:
         """Log normal density."""
-        return log_normal(columns[:, 0, :], self.mean, self.variance)
+        return log_normal(numbers, self.mean, self.variance)
 
     def drawn(self, rng: np.random.Generator) -> tuple[Codes, Floats]:
         """State 0, and a normal number."""

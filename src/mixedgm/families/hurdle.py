@@ -55,9 +55,9 @@ class HurdleFamily(Family):
         """(G, n) x, which is zero in state 0."""
         return np.where(codes > 0, columns[:, 1, :] + self.constants[1], 0.0)
 
-    def statistics(self, codes: Codes, columns: Floats) -> Floats:
+    def statistics(self, codes: Codes, numbers: Floats) -> Floats:
         """b, x, and minus half the square of x."""
-        x = self.numbers(codes, columns)
+        x = np.where(codes > 0, numbers, 0.0)
         return np.stack([codes > 0, x, -0.5 * x**2], axis=1)
 
     def with_noise(self, own: Floats, noise: Floats) -> Floats:
@@ -148,11 +148,9 @@ class HurdleConditional(Conditional):
         units = xp.stack([per_b, xp.ones_like(per_b)], axis=1)
         return with_terms[:, :, :2, :] * units[:, None, :, :], with_terms
 
-    def log_density(self, codes: Codes, columns: Floats) -> Floats:
+    def log_density(self, codes: Codes, numbers: Floats) -> Floats:
         """Of zero, or of a number."""
-        number = self.odds + log_normal(
-            self.family.numbers(codes, columns), self.mean, self.variance
-        )
+        number = self.odds + log_normal(numbers, self.mean, self.variance)
         return np.asarray(np.where(codes > 0, number, 0.0) - self.log_normaliser)
 
     def drawn(self, rng: np.random.Generator) -> tuple[Codes, Floats]:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from mixedgm.base.errors import DistributionError
 from mixedgm.base.progress import track
+from mixedgm.families.gaussian import LOG_TWO_PI
 from mixedgm.joint.conditioning import KnownColumns, among, columns_of, levels_of, log_weight
 from mixedgm.joint.exact import exact, log_partition, renumbered, side_by_side
 from mixedgm.joint.field import Gaussian, gaussian, integrate_out
@@ -28,7 +29,6 @@ from mixedgm.joint.sampled import Method, check_method, exact_if_possible, refus
 from mixedgm.joint.spiked import SpikedColumns
 from mixedgm.joint.tree import Tree
 from mixedgm.model.conditional_gaussian import ConditionalGaussian
-from mixedgm.model.density import LOG_TWO_PI
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.model.params import Params
 

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from mixedgm.base.errors import DistributionError
 from mixedgm.base.progress import track
+from mixedgm.families.gaussian import LOG_TWO_PI
 from mixedgm.joint.conditioning import KnownColumns
 from mixedgm.joint.exact import renumbered
 from mixedgm.joint.gibbs import Chains, diagnose
@@ -26,7 +27,6 @@ from mixedgm.joint.kernels import spiked_sweep
 from mixedgm.joint.plan import FEWER_ROWS, FEWER_SWEEPS, begin_chains
 from mixedgm.joint.validity import TriangularFactor, factor
 from mixedgm.model.conditional_gaussian import MOST_VALUES
-from mixedgm.model.density import LOG_TWO_PI
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.model.nodes import Nodes
 from mixedgm.model.params import Params
