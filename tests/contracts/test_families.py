@@ -163,6 +163,8 @@ def test_densities_and_statistics_of_values(case):
             np.testing.assert_allclose(family.numbers(codes, columns), numbers, atol=1e-13)
         statistics = family.statistics(codes, numbers)[0, :, 0]
         np.testing.assert_allclose(statistics, case.statistics(state, x), atol=1e-13)
+        scores = [each[0, 0] for each in given.scores(codes, numbers)]
+        np.testing.assert_allclose(scores, given.terms[0, :, 0] - statistics, atol=1e-13)
         expected = case.log_weight(case.terms, case.predictors, state, x) - log(total)
         assert given.log_density(codes, numbers)[0, 0] == pytest.approx(expected, abs=1e-10)
 
@@ -284,9 +286,7 @@ def test_columns_side_by_side_are_those_alone(case):
 def test_columns_with_fewer_values_are_padded(kind):
     families, rng = [kind.family(3), kind.family(5)], np.random.default_rng(4)
     if kind is CATEGORICAL:  # indicators are as wide as they are many
-        families = [
-            each.in_basis(np.eye(n)[:, 1:3]) for each, n in zip(families, (3, 5), strict=True)
-        ]
+        families = [each.in_basis(lambda n: np.eye(n)[:, 1:3]) for each in families]
     own = np.full((2, 5), -np.inf)
     own[0, :3], own[1] = rng.normal(size=3), rng.normal(size=5)
     m = rng.normal(size=(2, 2 if kind is CATEGORICAL else 1, 6))

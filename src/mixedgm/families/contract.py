@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol, Self
 
 import numpy as np
@@ -70,8 +70,8 @@ class Family(ABC):
         """
         return own
 
-    def in_basis(self, table: Floats) -> Family:
-        """Replace indicators of values, where there are some, by columns (V, k) of a table."""
+    def in_basis(self, basis: Callable[[int], Floats]) -> Family:
+        """Replace indicators of V values, where there are some, by the columns of basis(V)."""
         return self
 
     @abstractmethod
@@ -87,9 +87,10 @@ class Family(ABC):
 class Conditional(ABC):
     """Distributions of G columns in n rows."""
 
-    family: Any
-    log_normaliser: Array
-    """(G, n) logarithm of the sum or integral over all values."""
+    @property
+    @abstractmethod
+    def log_normaliser(self) -> Array:
+        """(G, n) logarithm of the sum or integral over all values."""
 
     @property
     @abstractmethod
@@ -107,6 +108,10 @@ class Conditional(ABC):
 
         They are the derivatives of the expected design columns.
         """
+
+    @abstractmethod
+    def scores(self, codes: Codes, numbers: Floats) -> Sequence[Floats] | Floats:
+        """Derivatives of the loss of values in each own term, (G, n): `terms` less statistics."""
 
     @abstractmethod
     def log_density(self, codes: Codes, numbers: Floats) -> Floats:

@@ -9,9 +9,11 @@ it is wanted.
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -64,17 +66,22 @@ class FiniteFamily(Family):
         """Features of the values."""
         return self._chosen(self.features, codes)
 
+    def _table(self, table: Array | None, n_columns: int) -> Array:
+        """A table (G, V, k); the unit matrix in place of None."""
+        one = np.eye(self.n_values)
+        return np.broadcast_to(one, (n_columns, *one.shape)) if table is None else table
+
     def _chosen(self, table: Array | None, codes: Codes) -> Floats:
         """(G, k, n) rows of tables (G, V, k) with these numbers."""
-        if table is None:
-            table = np.broadcast_to(np.eye(self.n_values), (len(codes), *2 * (self.n_values,)))
-        return np.asarray(_turned(np, table[np.arange(len(codes))[:, None], codes]))
+        tables = self._table(table, len(codes))
+        parts = [np.take(one, code, axis=0).T for one, code in zip(tables, codes, strict=True)]
+        return np.asarray(parts[0][None] if len(parts) == 1 else np.stack(parts))
 
-    def in_basis(self, table: Floats) -> FiniteFamily:
+    def in_basis(self, basis: Callable[[int], Floats]) -> FiniteFamily:
         """Replace indicators of values by columns of a table."""
-        scores, features = (
-            x if x is not None else table[None] for x in (self.scores, self.features)
-        )
+        scores, features = self.scores, self.features
+        scores = basis(self.n_values)[None] if scores is None else scores
+        features = basis(self.n_values)[None] if features is None else features
         return replace(self, scores=scores, features=features)
 
     def thinned(self, own: Floats, most: int) -> tuple[FiniteFamily, Floats]:
@@ -118,24 +125,40 @@ class FiniteConditional(Conditional):
     """Probabilities of values."""
 
     family: FiniteFamily
-    log_prob: Array
-    """(G, V, n)."""
-    chance: Array
-    """(G, V, n)."""
-    log_normaliser: Array
+    logits: Array
+    """(G, V, n) less the largest of every row."""
+    top: Array
+    """(G, 1, n) largest logits."""
     xp: Any = np
 
     @classmethod
     def of(cls, family: FiniteFamily, logits: Array, xp: Any = np) -> FiniteConditional:
-        """Normalise logits (G, V, n), in place."""
+        """Softmax of logits (G, V, n), which it keeps and changes."""
         top = xp.max(logits, axis=1, keepdims=True)
         logits -= top
-        chance = xp.exp(logits)
-        norm = xp.sum(chance, axis=1, keepdims=True)
-        chance /= norm
-        norm = xp.log(norm)
-        logits -= norm
-        return cls(family, logits, chance, (top + norm)[:, 0, :], xp)
+        return cls(family, logits, top, xp)
+
+    @cached_property
+    def _weights(self) -> tuple[Array, Array]:
+        weights = self.xp.exp(self.logits)
+        return weights, self.xp.sum(weights, axis=1, keepdims=True)
+
+    @cached_property
+    def chance(self) -> Array:
+        """(G, V, n) probabilities."""
+        weights, norm = self._weights
+        weights /= norm
+        return weights
+
+    @cached_property
+    def log_prob(self) -> Array:
+        """(G, V, n) log probabilities."""
+        return self.logits - self.xp.log(self._weights[1])
+
+    @property
+    def log_normaliser(self) -> Array:
+        """(G, n) logarithm of the sum over values."""
+        return (self.top + self.xp.log(self._weights[1]))[:, 0, :]
 
     def mean(self, table: Array | None, weights: Array | None = None) -> Array:
         """(G, k, n) expectations of a table (G, V, k): sums over values, of `weights` if given."""
@@ -152,36 +175,39 @@ class FiniteConditional(Conditional):
         """Expected features."""
         return self.mean(self.family.features)
 
-    def deviations(self, column: int) -> Array:
-        """(G, V, n) probabilities times what a design column is above its mean.
-
-        Sums of them have nothing that cancels.
-        """
-        scores = self.family.scores
-        if scores is None:
-            out = -self.chance * self.chance[:, column : column + 1, :]
-            out[:, column, :] += self.chance[:, column, :]
-            return out
-        score = scores[:, :, column : column + 1]
-        mean = self.xp.sum(score * self.chance, axis=1, keepdims=True)
-        return self.chance * (score - mean)
-
     def covariances(self) -> tuple[Array, Array]:
         """Covariances of scores; and with features."""
-        family, width = self.family, self.columns.shape[1]
-        parts = [self.deviations(k) for k in range(width)]
-        return tuple(
-            self.xp.stack([self.mean(table, part) for part in parts], axis=1)
-            for table in (family.scores, family.features)
+        family, (n_columns, _, n) = self.family, self.logits.shape
+        scores, features = (
+            family._table(table, n_columns) for table in (family.scores, family.features)
         )
+
+        def covariance(other: Array, mean: Array) -> Array:
+            products = scores[:, :, :, None] * other[:, :, None, :]
+            sizes = products.shape[2:]
+            second = self.mean(self.xp.reshape(products, (n_columns, -1, math.prod(sizes))))
+            second = self.xp.reshape(second, (n_columns, *sizes, n))
+            second -= self.columns[:, :, None, :] * mean[:, None, :, :]
+            return second
+
+        return covariance(scores, self.columns), covariance(features, self.terms)
+
+    def scores(self, codes: Codes, numbers: Floats) -> Floats:
+        """Expected features less those of the values."""
+        away = self.chance.copy()
+        rows = np.arange(codes.shape[1])
+        for part, code in zip(away, codes, strict=True):
+            part[code, rows] -= 1.0
+        return np.asarray(self.mean(self.family.features, away).swapaxes(0, 1))
 
     def log_density(self, codes: Codes, numbers: Floats) -> Floats:
         """Log probabilities of the values."""
-        return np.asarray(np.take_along_axis(self.log_prob, codes[:, None, :], axis=1)[:, 0, :])
+        logits = np.take_along_axis(self.logits, codes[:, None, :], axis=1)
+        return np.asarray((logits - np.log(self._weights[1]))[:, 0, :])
 
     def drawn(self, rng: np.random.Generator) -> tuple[Codes, Floats]:
         """Values; there is no real number."""
-        below = self.chance.cumsum(axis=1)
+        below = self._weights[0].cumsum(axis=1)
         uniform = rng.random(below[:, 0, :].shape)
         codes = (below[:, :-1, :] < (uniform * below[:, -1, :])[:, None, :]).sum(axis=1)
         return codes, np.zeros(codes.shape)

@@ -111,6 +111,11 @@ class GaussianConditional(Conditional):
         with_terms = self.xp.stack([variance, -mean * variance], axis=1)
         return variance[:, None, None, :], with_terms[:, None, :, :]
 
+    def scores(self, codes: Codes, numbers: Floats) -> list[Floats]:
+        """Of the mean; half of the square, less what is expected of it."""
+        mean = self.mean
+        return [mean - numbers, 0.5 * (numbers**2 - mean**2 - self.variance)]
+
     def log_density(self, codes: Codes, numbers: Floats) -> Floats:
         """Log normal density."""
         return log_normal(numbers, self.mean, self.variance)

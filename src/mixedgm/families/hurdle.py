@@ -148,6 +148,11 @@ class HurdleConditional(Conditional):
         units = xp.stack([per_b, xp.ones_like(per_b)], axis=1)
         return with_terms[:, :, :2, :] * units[:, None, :, :], with_terms
 
+    def scores(self, codes: Codes, numbers: Floats) -> Floats:
+        """Of the share, the mean and the square."""
+        away = self.terms - self.family.statistics(codes, numbers)
+        return np.asarray(away.swapaxes(0, 1))
+
     def log_density(self, codes: Codes, numbers: Floats) -> Floats:
         """Of zero, or of a number."""
         number = self.odds + log_normal(numbers, self.mean, self.variance)

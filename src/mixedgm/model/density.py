@@ -18,7 +18,7 @@ x, y of their last ones,
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -42,6 +42,7 @@ class RowConditionals:
     """Conditionals of a block of rows, run by run of the nodes."""
 
     nodes: Nodes
+    n_rows: int
     parts: list[Conditional]
 
     @property
@@ -51,8 +52,10 @@ class RowConditionals:
     @property
     def mean(self) -> Floats:
         """(n, n_real) means of Gaussian nodes, then of spiked ones where they are not zero."""
-        mean = np.concatenate([np.zeros((0, self.n_rows)), *(part.mean for part in self._real)]).T
-        return mean + self.nodes.locations if self.nodes.n_spiked else mean
+        mean = [part.mean for part in self._real] or [np.zeros((0, self.n_rows))]
+        if not self.nodes.n_spiked:
+            return np.asarray(mean[0].T)
+        return np.concatenate(mean).T + self.nodes.locations
 
     @property
     def variance(self) -> Floats:
@@ -63,7 +66,6 @@ class RowConditionals:
     def log_prob(self) -> Floats:
         """(n, sum of levels) of discrete nodes; of a spiked one, zero or not."""
         n_values = int(self.nodes.level_start[-1])
-        # Levels by rows: reductions over a few neighbours in memory would be several times slower.
         out, first = np.empty((n_values, self.n_rows)), 0
         for part in self.parts:
             if isinstance(part, FiniteConditional | HurdleConditional):
@@ -76,11 +78,6 @@ class RowConditionals:
     def columns(self) -> Floats:
         """(n, d) expected design columns."""
         return np.concatenate([part.columns.reshape(-1, self.n_rows) for part in self.parts]).T
-
-    @property
-    def n_rows(self) -> int:
-        """N."""
-        return int(self.parts[0].log_normaliser.shape[1])
 
 
 def conditionals(
@@ -99,15 +96,18 @@ def conditionals(
     >>> conditionals(params, np.array([[3.0]]), np.array([[0]])).mean
     array([[0.]])
     """
-    linear, nodes, parts = predictors(params, numbers, codes), params.nodes, []
+    linear, nodes, parts = predictors(params, numbers, codes).T, params.nodes, []
+    # Rows last: reductions over a few neighbours in memory would be several times slower.
+    others = np.ascontiguousarray(linear[nodes.n_gaussian :])
     for (run, family), own in zip(nodes.runs, params.own_slots, strict=True):
-        part = linear[:, nodes.column_start[run.start] : nodes.column_start[run.stop]].T
-        given = family.given(own, part.reshape(len(own), -1, len(linear)))
+        first, last = nodes.column_start[[run.start, run.stop]] - nodes.n_gaussian
+        part = others[first:last] if first >= 0 else linear[: nodes.n_gaussian]
+        given = family.given(own, part.reshape(len(own), -1, len(codes)))
         if isinstance(given, FiniteConditional) and np.isneginf(own).any():
             share_with_unseen(given.log_prob[0], own[0], n_observed)
-            given = replace(given, chance=np.exp(given.log_prob))
+            given = FiniteConditional.of(given.family, given.log_prob)
         parts.append(given)
-    return RowConditionals(nodes, parts)
+    return RowConditionals(nodes, len(codes), parts)
 
 
 def predictors(params: Params, numbers: Floats, codes: NDArray[np.integer]) -> Floats:
@@ -190,7 +190,7 @@ def losses(
     """
     given, nodes, out = conditionals(params, numbers, codes, n_observed), params.nodes, []
     for (run, _), own, part in zip(nodes.runs, params.own_slots, given.parts, strict=True):
-        real, code = nodes.cells(run, numbers, codes)
+        real, code = nodes.real_of(run, numbers), nodes.codes_of(run, codes)
         loss = -part.log_density(np.maximum(code, 0).astype(np.intp), real)
         if (code < 0).any():
             n_unseen = 1 + int(np.isneginf(own).sum())

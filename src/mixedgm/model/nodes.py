@@ -219,17 +219,19 @@ class Nodes:
             out.append(numbers if nodes.stop <= p else part)
         return out
 
-    def cells(
-        self, nodes: slice, numbers: Floats, codes: NDArray[np.integer]
-    ) -> tuple[Floats, NDArray[np.integer]]:
-        """(G, n) numbers, and codes, of a run of nodes; of those that have none, zeros."""
-        p, none = self.n_gaussian, np.broadcast_to(0, (nodes.stop - nodes.start, len(codes)))
-        real = numbers[:, nodes].T if nodes.stop <= self.n_real else none.astype(np.float64)
+    def codes_of(self, nodes: slice, codes: NDArray[np.integer]) -> NDArray[np.integer]:
+        """(G, n) codes of a run of nodes; zeros where it has none."""
+        p = self.n_gaussian
         if nodes.stop <= p:
-            return real, none
-        if nodes.stop <= self.n_real:
-            real = real - self.locations[nodes, None]
-        return real, codes[:, nodes.start - p : nodes.stop - p].T
+            return np.broadcast_to(np.int64(0), (nodes.stop - nodes.start, len(codes)))
+        return codes[:, nodes.start - p : nodes.stop - p].T
+
+    def real_of(self, nodes: slice, real: Floats) -> Floats:
+        """(G, n) numbers of a run of nodes, less their locations; zeros where it has none."""
+        if nodes.stop > self.n_real:
+            return np.broadcast_to(0.0, (nodes.stop - nodes.start, len(real)))
+        numbers = real[:, nodes].T
+        return numbers if nodes.stop <= self.n_gaussian else numbers - self.locations[nodes, None]
 
     # -- values and own terms ----------------------------------------------------------------------
 
