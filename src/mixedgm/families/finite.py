@@ -286,15 +286,11 @@ class Scored(Kind):
         if self.is_free:
             return np.log(shares)
         n, features = len(shares), self.features(len(shares))
-        base, terms = self.base(n), np.zeros(features.shape[1])
-        wanted = shares @ features
+        terms, wanted = np.zeros(features.shape[1]), shares @ features
 
         def loss(at: Floats) -> tuple[float, Floats]:
-            logits = base + features @ at
-            top = logits.max()
-            weights = np.exp(logits - top)
-            total = weights.sum()
-            return float(top + np.log(total) - wanted @ at), weights / total
+            given = self._alone(at, n)
+            return float(given.log_normaliser[0, 0] - wanted @ at), given.chance[0, :, 0]
 
         value, prob = loss(terms)
         last = np.inf
@@ -321,9 +317,12 @@ class Scored(Kind):
     def alone(self, shares: Floats) -> Floats:
         """(n_values,) log probabilities of a column that has these shares, and no edges."""
         n_values = len(shares)
-        logits = self.base(n_values) + self.features(n_values) @ self.marginal(shares)
-        top = logits.max()
-        return np.asarray(logits - top - np.log(np.exp(logits - top).sum()))
+        return np.asarray(self._alone(self.marginal(shares), n_values).log_prob[0, :, 0])
+
+    def _alone(self, terms: Floats, n_values: int) -> FiniteConditional:
+        """The distribution without edges."""
+        logits = self.base(n_values) + self.features(n_values) @ terms
+        return FiniteConditional.of(FiniteFamily(n_values), logits[None, :, None])
 
     # -- as every kind -----------------------------------------------------------------------------
 

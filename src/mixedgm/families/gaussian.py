@@ -29,7 +29,7 @@ def log_integral(linear: Array, precision: Array, xp: Any = np) -> Array:
     return 0.5 * (linear * linear / precision + xp.log(2.0 * np.pi / precision))
 
 
-def log_normal(values: Floats, mean: Floats, variance: Floats) -> Floats:
+def log_normal(values: Floats, mean: Floats | float, variance: Floats | float) -> Floats:
     """Log density of normal distributions."""
     with np.errstate(over="ignore"):  # a value as far away as doubles go
         square = np.minimum((values - mean) ** 2 / variance, _FARTHEST)
