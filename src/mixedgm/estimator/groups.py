@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 
 
 def compare(
-    X: Any,
-    groups: Any,
+    X: object,
+    groups: object,
     *,
     lam: float | ArrayLike | None = None,
-    select: Any = "local-fdr",
+    select: object = "local-fdr",
     test: str = "auto",
     penalty: str = "common",
-    paired: Any = None,
-    cluster: Any = None,
+    paired: object = None,
+    cluster: object = None,
     n_perm: int | None = None,
     alpha: float = 0.05,
     limit: float | None = None,

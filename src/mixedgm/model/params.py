@@ -321,10 +321,8 @@ class Params:
             seen = nodes.take(range(p, len(nodes)))
             shift = seen.statistics.over_values(shift)
             if sum(self.n_levels) <= MOST_VALUES:
-                between, seen = (
-                    seen.statistics.over_values(seen.statistics.over_values(between).T),
-                    None,
-                )
+                over_values = seen.statistics.over_values
+                between, seen = over_values(over_values(between).T), None
         linear, bias = self.cont_bias, self.logits
         return ConditionalGaussian(
             self.n_levels, self.precision, linear, shift, between, bias, seen

@@ -20,6 +20,7 @@ from mixedgm.objective.contract import Evaluation, Smooth
 from mixedgm.objective.ridge import Ridged
 from mixedgm.penalty.group_lasso import scaled_prox
 from mixedgm.rows.curvature import own_covariance
+from mixedgm.solve.loop import State
 from mixedgm.solve.problem import Problem
 
 _REMEMBERED = 6
@@ -40,10 +41,8 @@ class SpectralGradient:
     ) -> SpectralState:
         """Start at theta, whose evaluation is `here`."""
         scale = IndependentScale.at(problem.smooth, theta)
-        objective = problem.objective(here, theta)
-        return SpectralState(
-            theta, objective, problem.measure(theta, here.gradient), here, scale, (objective,)
-        )
+        recent = (problem.objective(here, theta),)
+        return SpectralState.at(problem, theta, here, tol, scale=scale, recent=recent)
 
     def step(self, problem: Problem, state: SpectralState) -> SpectralState:
         """One proximal step, shortened until the objective is low enough."""
@@ -69,32 +68,19 @@ class SpectralGradient:
         else:
             return replace(state, halted=True)
         turn = float(move @ (scale.slope_down(there.gradient) - slope))
-        return replace(
-            state,
-            theta=theta,
-            objective=objective,
-            measure=problem.measure(theta, there.gradient),
-            evaluation=there,
-            recent=(*state.recent, objective)[-_REMEMBERED:],
-            bound=min(max(turn / squared, _LONGEST), _SHORTEST),
-        )
+        recent = (*state.recent, objective)[-_REMEMBERED:]
+        bound = min(max(turn / squared, _LONGEST), _SHORTEST)
+        return state.moved(problem, theta, there, recent=recent, bound=bound)
 
 
-@dataclass(frozen=True, eq=False)
-class SpectralState:
-    """Everything that changes from step to step."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SpectralState(State):
+    """State with the lengths of steps."""
 
-    theta: Floats
-    objective: float
-    measure: float
-    evaluation: Evaluation
     scale: IndependentScale
     recent: tuple[float, ...]
     bound: float = 1.0
     """Curvature along the last step, in units of that of independent columns."""
-    halted: bool = False
-    memory: None = None
-    notes: tuple[str, ...] = ()
 
 
 class _Block(NamedTuple):

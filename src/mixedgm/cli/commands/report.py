@@ -120,7 +120,7 @@ def _loaded(args: Namespace) -> MixedGraphicalModel:
 
 
 def _studies(
-    args: Namespace, model: MixedGraphicalModel, frame: Any, weights: Any, console: Console
+    args: Namespace, model: MixedGraphicalModel, frame: object, weights: Any, console: Console
 ) -> dict[str, Any]:
     """Return what the report has besides the model."""
     from mixedgm.estimator.groups import compare
