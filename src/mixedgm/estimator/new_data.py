@@ -442,9 +442,6 @@ def _wanted(schema: Schema, columns: str | Sequence[str] | None) -> list[str]:
     return names
 
 
-Floats = NDArray[np.float64]
-
-
 # -- tables in parts -------------------------------------------------------------------------------
 
 

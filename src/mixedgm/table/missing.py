@@ -11,11 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from mixedgm.base.errors import Finding
 from mixedgm.base.printable import counted, few, literal, number_of, quoted, rows
+from mixedgm.model.nodes import Floats, Mask
 from mixedgm.table.schema import drop_line
 from mixedgm.table.values import as_doubles
 
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 Packed = NDArray[np.uint8]
 
 _MOST = 10  # columns named in one finding

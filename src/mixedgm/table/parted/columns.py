@@ -12,13 +12,11 @@ from numpy.typing import NDArray
 from mixedgm.base.errors import Finding
 from mixedgm.base.parts.contract import Parts, Sums
 from mixedgm.families import KINDS
+from mixedgm.model.nodes import Floats, Mask
 from mixedgm.table.checks.columns import family_finding, is_numeric
 from mixedgm.table.read import as_frame
 from mixedgm.table.schema import Kind, Level
 from mixedgm.table.values import FEW, SAMPLE, Factor, Family, read_values
-
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 MOST_LEVELS = 100_000
 """Of text: beyond, its levels are not collected, and the column is left out."""

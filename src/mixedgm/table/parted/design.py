@@ -21,6 +21,7 @@ from mixedgm.base.errors import Finding, NotYetError, TableError, near_matches
 from mixedgm.base.parts.contract import Parts, Sums, View
 from mixedgm.base.parts.local import LocalParts
 from mixedgm.base.printable import number_of, quoted, rows
+from mixedgm.model.nodes import Floats, Mask
 from mixedgm.table.checks.check import (
     ONE_WEIGHT,
     Checked,
@@ -64,9 +65,6 @@ from mixedgm.table.parted.sources import Source, is_dask, part_names, rows_at_on
 from mixedgm.table.read import Frame, as_frame, without_column
 from mixedgm.table.schema import Column, Level, Schema, drop_line
 from mixedgm.table.values import Factor, Numbers, Values, as_levels
-
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
