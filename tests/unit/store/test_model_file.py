@@ -999,7 +999,12 @@ def test_absurd_numbers_are_refused_or_every_answer_is_finite(
 def test_absurd_parameters_say_what_is_wrong(saved: FilePath, tmp_path: FilePath) -> None:
     tiny = np.array([[5e-324, 0.0], [0.0, 1.0]])
     changed = rewritten(saved, tmp_path / "x.mgm", {"precision.npy": npy(tiny)})
-    assert "a precision of 4.94066e-324 standard units is not one that" in refusal(changed)
+    first, second = (column.name for column in mg.load(saved).schema_.continuous)
+    said = f"a precision of 4.94066e-324 standard units at '{first}' is not one that"
+    assert said in refusal(changed)
+    huge = np.array([[1.0, 1e50], [1e50, 1.0]])
+    changed = rewritten(saved, tmp_path / "x.mgm", {"precision.npy": npy(huge)})
+    assert f"standard units at '{first}' - '{second}' is not one that" in refusal(changed)
 
 
 @pytest.mark.parametrize("name", ["path_scale", "path_centre", "path_values", "path_node_terms"])
