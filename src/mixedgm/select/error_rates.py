@@ -75,7 +75,6 @@ class _ErrorRate(HasParams, ABC):
             np.isnan(probability), np.isin(np.arange(len(probability)), graph), probability
         )
         errors = np.array([_errors(names[p.groups], counted) for p in path.points])
-        wrong = float(np.nansum(tests.no_edge[graph]))
         return Choice(
             int(np.argmin(errors)),
             self.label,
@@ -84,7 +83,6 @@ class _ErrorRate(HasParams, ABC):
             groups=chosen,
             probabilities=probability[names],
             untested=_named(task, tests),
-            expected_false=wrong,
             refit=tests.theta if task is evidence.task and task.incomplete is None else None,
             variances=_variances(tests, found.graph)[names],
             params=None if task.incomplete is None else tests.params,

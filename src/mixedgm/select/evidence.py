@@ -48,8 +48,6 @@ class Choice:
     """(n_groups,) probability of each edge; NaN where it has no test."""
     untested: tuple[tuple[str, str, str], ...] = ()
     """Names of the columns of chosen edges without a test, and why they have none."""
-    expected_false: float | None = None
-    """How many of the chosen edges are expected to be false."""
     open_end: str = ""
     """Reason to try smaller values of lam than the path has; empty if there is none."""
     reasons: tuple[str, ...] = ()

@@ -58,8 +58,6 @@ def test_a_clear_graph_is_found(criterion):
     assert pairs_of(task, choice.groups) >= EDGES
     assert len(choice.groups) <= len(EDGES) + 1
     assert (choice.probabilities[choice.groups] > 0.7).all()
-    expected = (1.0 - choice.probabilities[choice.groups]).sum()
-    assert choice.expected_false == pytest.approx(expected)
     assert len(choice.scores["errors"]) == len(path)
     assert choice.index == np.argmin(choice.scores["errors"])
 
@@ -165,7 +163,6 @@ def test_pairs_of_very_many_parameters_are_judged_apart():
     assert not np.isin(rare, choice.groups).any()
     assert np.flatnonzero(np.isnan(choice.probabilities)).tolist() == sorted([large, *rare])
     assert choice.untested == (("k0", "k1", reason),)
-    assert np.isfinite(choice.expected_false)
 
 
 def test_a_pair_apart_has_the_price_of_ebic():

@@ -375,10 +375,10 @@ def _statistics(plan: ResamplingPlan, every: Replicates, pairs: Ints) -> Record:
     of_pair = np.zeros(n_nodes * (n_nodes - 1) // 2)
     of_pair[every.pairs] = apart
     spread = every.standardised.var(axis=0).sum()
-    strength = every.norms.sum(axis=1)
+    total = every.norms.sum(axis=1)
     present = every.norms > 0.0
     disagree = present.any(axis=0) & ~present.all(axis=0)
-    tests = (apart.max(initial=0.0), np.ptp(strength), spread, disagree.sum())
+    tests = (apart.max(initial=0.0), np.ptp(total), spread, disagree.sum())
     constant = every.constant(plan.whole.node_scales)
     lacking = every.lacking(plan.reference.observed)
     return {
