@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,8 +20,7 @@ from mixedgm.base.printable import number_of, rows
 from mixedgm.table.checks.check import (
     MissingArg,
     PairsArg,
-    TransformArg,
-    TypesArg,
+    Reading,
     check_whole,
     raise_or_warn,
 )
@@ -150,14 +149,7 @@ class Gaps:
 
 
 def learn_gaps(
-    X: object,
-    *,
-    types: TypesArg = None,
-    transforms: TransformArg = "auto",
-    covariates: Sequence[Any] | str | None = None,
-    sample_weight: ArrayLike | None = None,
-    forbid: PairsArg = None,
-    structural: bool = False,
+    X: object, *, structural: bool = False, **how: Unpack[Reading]
 ) -> tuple[Gaps, tuple[Finding, ...]]:
     """Infer the schema of a table by the values that it has, and leave missing cells missing.
 
@@ -175,15 +167,8 @@ def learn_gaps(
     >>> gaps.missing.sum(axis=0).tolist()
     [1, 1]
     """
-    checked = check_whole(
-        X,
-        types=types,
-        transforms=transforms,
-        covariates=covariates,
-        missing="model",
-        sample_weight=sample_weight,
-        forbid=forbid,
-    )
+    how["missing"] = "model"
+    checked = check_whole(X, **how)
     if structural:
         findings = tuple(each for each in checked.findings if not each.structural)
         checked = replace(checked, findings=findings)

@@ -94,10 +94,9 @@ def _of_table(args: Namespace) -> MissingReport:
         raise ParameterError("--show edges needs a model: mixedgm missing MODEL TABLE.")
     if args.missing != "error":
         raise ParameterError("--missing is for fits: leave it out.")
-    options = column_options(args)
-    del options["missing"]
     table, weights = read_columns(args)
-    learnt, _ = learn_gaps(table, sample_weight=weights, structural=True, **options)
+    how = column_options(args)
+    learnt, _ = learn_gaps(table, structural=True, sample_weight=weights, **how)
     # Rows without any value, which a fit leaves out, are counted here.
     gaps = read_gaps(table, learnt.schema, sample_weight=weights)
     return report_gaps(gaps, table.library, args.alpha)

@@ -178,10 +178,21 @@ def _by_differences(
         fitted=fitted,
         models={},
         reason=reason,
+        dependence=_dependence(groups),
         alpha=alpha,
         tested=tested,
         given_limit=request.limit,
     )
+
+
+def _dependence(groups: Groups) -> str:
+    """How rows depend on each other, in words; empty where they do not."""
+    if groups.dependent is None:
+        return ""
+    units = int(groups.dependent.max()) + 1
+    if groups.paired:
+        return f"groups are paired: {units:,} units, whose rows may depend on each other"
+    return f"rows of the same cluster may depend on each other: {units:,} clusters"
 
 
 def _by_permutation(
@@ -218,6 +229,7 @@ def _by_permutation(
         fitted=fits,
         models={},
         reason=reason,
+        dependence=_dependence(groups),
         alpha=float(request.alpha),
         penalty=request.penalty,
         n_perm=request.count,

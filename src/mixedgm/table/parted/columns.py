@@ -354,7 +354,7 @@ class RawPart:
         return keep
 
 
-def read_part(native: Any, plan: PartPlan, weights: Floats | None = None) -> RawPart:
+def read_part(native: object, plan: PartPlan, weights: Floats | None = None) -> RawPart:
     """Return the columns of a part; `weights` unless the plan names a column of them."""
     frame = as_frame(native)
     if plan.weights is not None and plan.weights in frame.positions:
