@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mixedgm.base.errors import Finding
 from mixedgm.base.printable import number_of, rows
+from mixedgm.model.nodes import Mask
 from mixedgm.table.checks.check import (
     MissingArg,
     PairsArg,
@@ -46,8 +47,6 @@ from mixedgm.table.encode import (
 from mixedgm.table.read import Frame, as_frame, assembled
 from mixedgm.table.schema import Column, Schema
 from mixedgm.table.values import as_levels
-
-Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
