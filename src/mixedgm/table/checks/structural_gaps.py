@@ -226,7 +226,7 @@ def gap_findings(
         ways += [_other_rows(first, library), told]
         column, severity = names[0] if len(names) == 1 else None, _severity(missing)
         remedy = "; or ".join(way for way in ways if way)
-        findings.append(Finding(column, what, remedy, severity))
+        findings.append(Finding(column, what, remedy, severity, structural=True))
     return findings
 
 
