@@ -636,8 +636,12 @@ class Layout:
 
     def positions(self, groups: Ints) -> Ints:
         """Theta positions of the node terms and these groups, in the restricted layout's order."""
-        edge = spans(self.starts[:-1][groups], self.sizes[groups])
+        edge = self.n_node_terms + self.edge_places(groups)
         return np.concatenate([np.arange(self.n_node_terms), edge])
+
+    def edge_places(self, groups: Ints) -> Ints:
+        """Where the parameters of these groups are among those of all edges."""
+        return spans(self.starts[:-1][groups] - self.n_node_terms, self.sizes[groups])
 
     def expanded(self, groups: Ints, terms: Floats) -> Floats:
         """Theta with these terms of nodes and of groups, and zero elsewhere."""

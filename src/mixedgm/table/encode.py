@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mixedgm.base.errors import Finding, ParameterError, near_matches
 from mixedgm.base.printable import few, number_of, quoted, rows
+from mixedgm.model.nodes import Floats, Mask
 from mixedgm.table.checks.check import (
     Checked,
     MissingArg,
-    PairsArg,
-    TransformArg,
-    TypesArg,
+    Reading,
     check_whole,
     raise_or_warn,
     size_findings,
@@ -34,9 +33,7 @@ from mixedgm.table.schema import Column, Schema, types_line
 from mixedgm.table.transform import Nonparanormal
 from mixedgm.table.values import Values, read_values
 
-Floats = NDArray[np.float64]
 Codes = NDArray[np.uint8 | np.uint16 | np.int32]
-Mask = NDArray[np.bool_]
 UnseenArg = Literal["error", "ignore"]
 
 
@@ -97,16 +94,7 @@ class Design:
         )
 
 
-def learn(
-    X: object,
-    *,
-    types: TypesArg = None,
-    transforms: TransformArg = "auto",
-    covariates: Sequence[Any] | str | None = None,
-    missing: MissingArg = "error",
-    sample_weight: ArrayLike | None = None,
-    forbid: PairsArg = None,
-) -> tuple[Design, tuple[Finding, ...]]:
+def learn(X: object, **how: Unpack[Reading]) -> tuple[Design, tuple[Finding, ...]]:
     """Infer the schema of a table and encode the table by it.
 
     The parameters are those of `check_table`. With `missing="drop"`, rows with missing values are
@@ -118,15 +106,7 @@ def learn(
     TableError
         With everything that is wrong with the table.
     """
-    checked = check_whole(
-        X,
-        types=types,
-        transforms=transforms,
-        covariates=covariates,
-        missing=missing,
-        sample_weight=sample_weight,
-        forbid=forbid,
-    )
+    checked = check_whole(X, **how)
     schema, matched = learnt(checked)
     return design_of(schema, matched), checked.findings
 

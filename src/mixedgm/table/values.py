@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixedgm.base.printable import counted
+from mixedgm.model.nodes import Floats
 from mixedgm.table.read import RawColumn
 from mixedgm.table.schema import Level
 
 Family = Literal["number", "boolean", "text", "category", "empty", "mixed", "other"]
-Floats = NDArray[np.float64]
 Codes = NDArray[np.int32]
 
 _NUMBERS = ("i", "u", "f")
@@ -388,7 +388,7 @@ FEW = 20
 """Number of distinct values in a sample up to which they are counted in all rows."""
 
 
-def as_doubles(values: Any) -> Floats:
+def as_doubles(values: object) -> Floats:
     """Return numbers as doubles; infinity stands for those that are beyond all doubles.
 
     Raises TypeError or ValueError for what is no number.

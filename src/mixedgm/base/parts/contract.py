@@ -18,7 +18,7 @@ Sums = tuple[Any, ...]
 class Same:
     """A value that is equal for all parts, among sums: of two that are added, the first stays."""
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: object) -> None:
         self.value = value
 
     def __add__(self, other: Same) -> Same:
@@ -52,6 +52,10 @@ class Parts(Protocol[T]):
 
         A part without anything to add returns None.
         """
+        sums: Sums | None = None
+        for one in self.map(function, *common, each=each):
+            sums = added(sums, one)
+        return sums or ()
 
     def combined(
         self,
@@ -61,6 +65,7 @@ class Parts(Protocol[T]):
         each: Sequence[Any] | None = None,
     ) -> U:
         """Return ``combine([function(part, *common), ...])``, computed where the parts are."""
+        return combine(list(self.map(function, *common, each=each)))
 
     def replaced(
         self, function: Callable[..., U], *common: Any, each: Sequence[Any] | None = None
@@ -100,6 +105,9 @@ class View(Generic[U]):
     def __len__(self) -> int:
         return len(self.parts)
 
+    def _seen(self, function: Callable[..., Any], common: tuple[Any, ...]) -> tuple[Any, ...]:
+        return seen, function, self.function, self.common, common
+
     def _arguments(self, each: Sequence[Any] | None) -> list[tuple[Any, Any]]:
         return list(zip(self.each, _tuples(each, len(self)), strict=True))
 
@@ -107,15 +115,13 @@ class View(Generic[U]):
         self, function: Callable[..., Any], *common: Any, each: Sequence[Any] | None = None
     ) -> Iterator[Any]:
         """Yield a function of every part as it is seen here."""
-        given = (function, self.function, self.common, common)
-        return self.parts.map(seen, *given, each=self._arguments(each))
+        return self.parts.map(*self._seen(function, common), each=self._arguments(each))
 
     def total(
         self, function: Callable[..., Sums | None], *common: Any, each: Sequence[Any] | None = None
     ) -> Sums:
         """Return the sums over parts, as they are seen here."""
-        given = (function, self.function, self.common, common)
-        return self.parts.total(seen, *given, each=self._arguments(each))
+        return self.parts.total(*self._seen(function, common), each=self._arguments(each))
 
     def combined(
         self,
@@ -125,15 +131,14 @@ class View(Generic[U]):
         each: Sequence[Any] | None = None,
     ) -> Any:
         """Return what is combined of all parts, as they are seen here."""
-        given = (function, self.function, self.common, common)
-        return self.parts.combined(combine, seen, *given, each=self._arguments(each))
+        given = self._seen(function, common)
+        return self.parts.combined(combine, *given, each=self._arguments(each))
 
     def replaced(
         self, function: Callable[..., Any], *common: Any, each: Sequence[Any] | None = None
     ) -> Parts[Any]:
         """Return the parts that a function makes of these; those behind are given up."""
-        given = (function, self.function, self.common, common)
-        return self.parts.replaced(seen, *given, each=self._arguments(each))
+        return self.parts.replaced(*self._seen(function, common), each=self._arguments(each))
 
     def only(self, kept: Sequence[int]) -> View[U]:
         """Return some of the parts."""
@@ -143,7 +148,7 @@ class View(Generic[U]):
 
 
 def seen(
-    part: Any,
+    part: object,
     function: Callable[..., Any],
     view: Callable[..., Any],
     of_view: tuple[Any, ...],

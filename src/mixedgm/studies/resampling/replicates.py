@@ -21,7 +21,7 @@ from scipy.stats import norm
 
 from mixedgm.base.checkpoint import Record
 from mixedgm.base.compiled import inner, kernel
-from mixedgm.base.errors import ParameterError
+from mixedgm.base.parameters import ensure_in
 from mixedgm.fit.fitted import FittedModel
 from mixedgm.inference.strength import ConditionalInformation, RestRows
 from mixedgm.inference.strength import freedom as pair_freedom
@@ -593,7 +593,6 @@ def _standard_errors(samples: Floats) -> Floats:
 
 def _interval_columns(estimate: Floats, se: Floats, level: float) -> dict[str, Floats]:
     """Estimates, standard errors, and the ends of intervals."""
-    if not (isinstance(level, (float, int)) and 0.0 < level < 1.0):
-        raise ParameterError.must_be("level", "a number in (0, 1)", level)
+    ensure_in("(0, 1)", level=level)
     width = float(norm.isf(0.5 * (1.0 - level))) * se
     return {"estimate": estimate, "se": se, "lower": estimate - width, "upper": estimate + width}

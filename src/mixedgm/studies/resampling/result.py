@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixedgm.base.errors import ParameterError, near_matches
+from mixedgm.base.parameters import ensure_in
 from mixedgm.base.printable import quoted
 from mixedgm.fit.fitted import FittedModel
 from mixedgm.model.layout import Floats, Ints
@@ -51,8 +52,7 @@ class EdgeDifference(NamedTuple):
 
 def interval(samples: Floats, level: float) -> tuple[Floats, Floats]:
     """Percentile interval of every column of the samples."""
-    if not (isinstance(level, (float, int)) and 0.0 < level < 1.0):
-        raise ParameterError.must_be("level", "a number in (0, 1)", level)
+    ensure_in("(0, 1)", level=level)
     tail = (1.0 - level) / 2.0
     # "lower" and "higher" take values as they are, so that -inf does not become NaN.
     with np.errstate(invalid="ignore"):
@@ -662,6 +662,9 @@ class Bootstrap:
         if pairs is not None and pairs.is_open.any():
             what = "some combination of their levels has no rows"
             lines.append(f"  {int(pairs.is_open.sum())} pairs have no interval: {what}")
+        completion = self.fitted.report.completion
+        if completion is not None and completion.drawn:
+            lines.append("  some missing cells are drawn in each resample; that adds to its error")
         if self.n_unconverged:
             lines.append(f"  {self.n_unconverged} did not reach tol; they are counted as fitted")
         odd = self._degenerate
