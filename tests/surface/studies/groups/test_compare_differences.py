@@ -380,7 +380,8 @@ def test_pairs_of_a_column_that_lacks_a_level_in_a_group_are_not_tested() -> Non
     assert "not tested, because a group lacks a level" in " ".join(found.summary().split())
     edges = side(found)
     concerned = edges.index.str.contains("d")
-    assert edges.loc[concerned, ["p", "probability_differs", "statistic"]].isna().all(axis=None)
+    unknown = ["p", "probability_differs", "statistic", "difference", "between"]
+    assert edges.loc[concerned, unknown].isna().all(axis=None)
     assert not edges.loc[concerned, "differs"].any()
     assert edges.loc[concerned, ["strength_s", "strength_t"]].notna().all(axis=None)
     whole = side(mg.compare(data.drop(columns="d"), "site", **GIVEN))
