@@ -187,9 +187,9 @@ DEFECTS = (
     ),
     # -- inference
     Defect(
-        "inference/row_scores.py",
-        "chance * (mean**3 + 3.0 * mean * variance)",
-        "chance * (mean**3 + mean * variance)",
+        "families/hurdle.py",
+        "-mean * (there + zero * square)",
+        "-mean * there",
     ),
     Defect(
         "inference/row_sums.py",

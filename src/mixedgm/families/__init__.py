@@ -4,7 +4,7 @@ The order of `KINDS` is that of the nodes of a model: Gaussian kinds first, and 
 that are numbers to their neighbours before those that are indicators.
 """
 
-from mixedgm.families.contract import Kind, Point
+from mixedgm.families.contract import Conditional, Family, Kind, Point
 from mixedgm.families.finite import CATEGORICAL, COUNT, ORDINAL, CountKind, OrdinalKind, Scored
 from mixedgm.families.gaussian import CONTINUOUS
 from mixedgm.families.hurdle import HURDLE, HurdleKind
@@ -16,7 +16,9 @@ __all__ = [
     "HURDLE",
     "KINDS",
     "ORDINAL",
+    "Conditional",
     "CountKind",
+    "Family",
     "HurdleKind",
     "Kind",
     "OrdinalKind",

@@ -1,4 +1,4 @@
-"""Columns with finitely many values: categories, ordinal levels, and counts up to a largest one.
+"""The family of finitely many values: categories, ordinal levels, counts up to a largest one.
 
 Others see an indicator for each category, and one score for each level or count.  The log
 probability of value l of a scored column is, up to a constant, base_l + own_l + s_l m, with the
@@ -9,20 +9,208 @@ it is wanted.
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from mixedgm.families.contract import Floats, Kind, Point, Transform
+from mixedgm.families.contract import (
+    Array,
+    Codes,
+    Conditional,
+    Family,
+    Floats,
+    Kind,
+    Point,
+    States,
+    Transform,
+)
 
 Thresholds = Literal["free", "quadratic"]
 
 _STEPS = 200
 _ROUNDING = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class FiniteFamily(Family):
+    """log p(value l) = own_l + S_l' m - constant, with a matrix of scores S.
+
+    Own terms enter as logits of the values, in which base measure and features are contained.
+    """
+
+    n_values: int
+    """V."""
+    scores: Array | None = None
+    """(G, V, width) what others see of every value; None for an indicator of each."""
+    features: Array | None = None
+    """(G, V, terms) statistics of the own terms; None for a term of each."""
+
+    def given(self, own: Array, predictors: Array, xp: Any = np) -> FiniteConditional:
+        """Softmax."""
+        scores = self.scores
+        logits = predictors if scores is None else xp.matmul(scores, predictors)
+        return FiniteConditional.of(self, logits + own[:, :, None], xp)
+
+    def columns(self, codes: Codes, numbers: Floats) -> Floats:
+        """Scores of the values."""
+        return self._chosen(self.scores, codes)
+
+    def statistics(self, codes: Codes, numbers: Floats) -> Floats:
+        """Features of the values."""
+        return self._chosen(self.features, codes)
+
+    def _table(self, table: Array | None, n_columns: int) -> Array:
+        """A table (G, V, k); the unit matrix in place of None."""
+        one = np.eye(self.n_values)
+        return np.broadcast_to(one, (n_columns, *one.shape)) if table is None else table
+
+    def _chosen(self, table: Array | None, codes: Codes) -> Floats:
+        """(G, k, n) rows of tables (G, V, k) with these numbers."""
+        tables = self._table(table, len(codes))
+        parts = [np.take(one, code, axis=0).T for one, code in zip(tables, codes, strict=True)]
+        return np.asarray(parts[0][None] if len(parts) == 1 else np.stack(parts))
+
+    def in_basis(self, basis: Callable[[int], Floats]) -> FiniteFamily:
+        """Replace indicators of values by columns of a table."""
+        scores, features = self.scores, self.features
+        scores = basis(self.n_values)[None] if scores is None else scores
+        features = basis(self.n_values)[None] if features is None else features
+        return replace(self, scores=scores, features=features)
+
+    def thinned(self, own: Floats, most: int) -> tuple[FiniteFamily, Floats]:
+        """A single column with at most so many values: later ones stand for their neighbours."""
+        n = self.n_values
+        if n <= most or self.scores is None or self.features is None:
+            return self, own
+        kept = np.unique(np.geomspace(1, n, most).astype(np.int64)) - 1
+        ends = np.concatenate([[0], (kept[1:] + kept[:-1] + 1) // 2, [n]])
+        fewer = FiniteFamily(len(kept), self.scores[:, kept], self.features[:, kept])
+        return fewer, own[:, kept] + np.log(np.diff(ends))
+
+    def states(self, own: Floats) -> States:
+        """The values that can occur."""
+        scores = np.eye(len(own)) if self.scores is None else self.scores[0]
+        possible = np.isfinite(own)
+        return States(own[possible], scores[possible], None)
+
+    @classmethod
+    def stacked(cls, families: Sequence[FiniteFamily]) -> FiniteFamily:
+        """One family of columns with as many values; those that have fewer are padded."""
+
+        def padded(tables: list[Any]) -> Any:
+            if tables[0] is None:
+                return None
+            parts = [np.pad(x, ((0, 0), (0, most - x.shape[1]), (0, 0))) for x in tables]
+            return np.concatenate(parts)
+
+        most = max(each.n_values for each in families)
+        tables = (padded([getattr(x, name) for x in families]) for name in ("scores", "features"))
+        return cls(most, *tables)
+
+
+def _turned(xp: Any, array: Array) -> Array:
+    """The last two axes exchanged."""
+    return xp.permute_dims(array, (0, 2, 1))
+
+
+@dataclass(frozen=True, eq=False)
+class FiniteConditional(Conditional):
+    """Probabilities of values."""
+
+    family: FiniteFamily
+    logits: Array
+    """(G, V, n) less the largest of every row."""
+    top: Array
+    """(G, 1, n) largest logits."""
+    xp: Any = np
+
+    @classmethod
+    def of(cls, family: FiniteFamily, logits: Array, xp: Any = np) -> FiniteConditional:
+        """Softmax of logits (G, V, n), which it keeps and changes."""
+        top = xp.max(logits, axis=1, keepdims=True)
+        logits -= top
+        return cls(family, logits, top, xp)
+
+    @cached_property
+    def _weights(self) -> tuple[Array, Array]:
+        weights = self.xp.exp(self.logits)
+        return weights, self.xp.sum(weights, axis=1, keepdims=True)
+
+    @cached_property
+    def chance(self) -> Array:
+        """(G, V, n) probabilities."""
+        weights, norm = self._weights
+        weights /= norm
+        return weights
+
+    @cached_property
+    def log_prob(self) -> Array:
+        """(G, V, n) log probabilities."""
+        return self.logits - self.xp.log(self._weights[1])
+
+    @property
+    def log_normaliser(self) -> Array:
+        """(G, n) logarithm of the sum over values."""
+        return (self.top + self.xp.log(self._weights[1]))[:, 0, :]
+
+    def mean(self, table: Array | None, weights: Array | None = None) -> Array:
+        """(G, k, n) expectations of a table (G, V, k): sums over values, of `weights` if given."""
+        weights = self.chance if weights is None else weights
+        return weights if table is None else self.xp.matmul(_turned(self.xp, table), weights)
+
+    @property
+    def columns(self) -> Array:
+        """Expected scores."""
+        return self.mean(self.family.scores)
+
+    @property
+    def terms(self) -> Array:
+        """Expected features."""
+        return self.mean(self.family.features)
+
+    def covariances(self) -> tuple[Array, Array]:
+        """Covariances of scores; and with features."""
+        family, (n_columns, _, n) = self.family, self.logits.shape
+        scores, features = (
+            family._table(table, n_columns) for table in (family.scores, family.features)
+        )
+
+        def covariance(other: Array, mean: Array) -> Array:
+            products = scores[:, :, :, None] * other[:, :, None, :]
+            sizes = products.shape[2:]
+            second = self.mean(self.xp.reshape(products, (n_columns, -1, math.prod(sizes))))
+            second = self.xp.reshape(second, (n_columns, *sizes, n))
+            second -= self.columns[:, :, None, :] * mean[:, None, :, :]
+            return second
+
+        return covariance(scores, self.columns), covariance(features, self.terms)
+
+    def scores(self, codes: Codes, numbers: Floats) -> Floats:
+        """Expected features less those of the values."""
+        away = self.chance.copy()
+        rows = np.arange(codes.shape[1])
+        for part, code in zip(away, codes, strict=True):
+            part[code, rows] -= 1.0
+        return np.asarray(self.mean(self.family.features, away).swapaxes(0, 1))
+
+    def log_density(self, codes: Codes, numbers: Floats) -> Floats:
+        """Log probabilities of the values."""
+        logits = np.take_along_axis(self.logits, codes[:, None, :], axis=1)
+        return np.asarray((logits - np.log(self._weights[1]))[:, 0, :])
+
+    def drawn(self, rng: np.random.Generator) -> tuple[Codes, Floats]:
+        """Values; there is no real number."""
+        below = self._weights[0].cumsum(axis=1)
+        uniform = rng.random(below[:, 0, :].shape)
+        codes = (below[:, :-1, :] < (uniform * below[:, -1, :])[:, None, :]).sum(axis=1)
+        return codes, np.zeros(codes.shape)
 
 
 @dataclass(frozen=True)
@@ -98,15 +286,11 @@ class Scored(Kind):
         if self.is_free:
             return np.log(shares)
         n, features = len(shares), self.features(len(shares))
-        base, terms = self.base(n), np.zeros(features.shape[1])
-        wanted = shares @ features
+        terms, wanted = np.zeros(features.shape[1]), shares @ features
 
         def loss(at: Floats) -> tuple[float, Floats]:
-            logits = base + features @ at
-            top = logits.max()
-            weights = np.exp(logits - top)
-            total = weights.sum()
-            return float(top + np.log(total) - wanted @ at), weights / total
+            given = self._alone(at, n)
+            return float(given.log_normaliser[0, 0] - wanted @ at), given.chance[0, :, 0]
 
         value, prob = loss(terms)
         last = np.inf
@@ -133,11 +317,19 @@ class Scored(Kind):
     def alone(self, shares: Floats) -> Floats:
         """(n_values,) log probabilities of a column that has these shares, and no edges."""
         n_values = len(shares)
-        logits = self.base(n_values) + self.features(n_values) @ self.marginal(shares)
-        top = logits.max()
-        return np.asarray(logits - top - np.log(np.exp(logits - top).sum()))
+        return np.asarray(self._alone(self.marginal(shares), n_values).log_prob[0, :, 0])
+
+    def _alone(self, terms: Floats, n_values: int) -> FiniteConditional:
+        """The distribution without edges."""
+        logits = self.base(n_values) + self.features(n_values) @ terms
+        return FiniteConditional.of(FiniteFamily(n_values), logits[None, :, None])
 
     # -- as every kind -----------------------------------------------------------------------------
+
+    def family(self, n_values: int) -> Family:
+        """One score for each value."""
+        features = None if self.is_free else self.features(n_values)[None]
+        return FiniteFamily(n_values, self.scores(n_values)[None, :, None], features)
 
     def width(self, n_values: int) -> int:
         """One: the score."""
@@ -210,6 +402,10 @@ class Categorical(Kind):
     assumption = (
         "Categorical columns have no order: every pair of levels has a parameter of its own."
     )
+
+    def family(self, n_values: int) -> Family:
+        """An indicator of each level."""
+        return FiniteFamily(n_values)
 
     def width(self, n_values: int) -> int:
         """One indicator per level."""

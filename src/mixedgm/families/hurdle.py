@@ -1,16 +1,169 @@
-"""Hurdle columns: zero, or any real number; to the others, whether it is zero and how much."""
+"""The hurdle family: zero, or any real number; to the others, whether it is zero and how much."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mixedgm.families.contract import Floats, Kind, Point, Transform
+from mixedgm.families.contract import (
+    Array,
+    Codes,
+    Conditional,
+    Family,
+    Floats,
+    Kind,
+    Point,
+    States,
+    Transform,
+)
+from mixedgm.families.gaussian import log_integral, log_normal
 
-LOG_TWO_PI = float(np.log(2.0 * np.pi))
+
+@dataclass(frozen=True, eq=False)
+class HurdleFamily(Family):
+    """log p(x) = b (height + m_b) + slope x - precision x^2 / 2 - constant, with b = (x != 0).
+
+    The slope is the linear term + m_x.  Others see b and x in units of their own:
+    ``per_b * b - low`` and ``x - middle``, and m_b is ``per_b`` times the predictor of the first.
+    """
+
+    constants: Array
+    """(3, G, 1) per_b, middle, low: `HurdleKind.constants`."""
+
+    def given(self, own: Array, predictors: Array, xp: Any = np) -> HurdleConditional:
+        """Zero, or a normal number: the odds of a number have the integral over it."""
+        slope, precision = own[:, 1:2] + predictors[:, 1, :], own[:, 2:]
+        odds = own[:, :1] + self.constants[0] * predictors[:, 0, :]
+        odds = odds + log_integral(slope, precision, xp)
+        return HurdleConditional(self, odds, slope / precision, 1.0 / precision, xp)
+
+    def seen(self, of_b: Array, of_x: Array, xp: Any = np) -> Array:
+        """(G, 2, n) b and x as others see them; any expectations of them, too."""
+        per_b, middle, low = self.constants[0], self.constants[1], self.constants[2]
+        return xp.stack([per_b * of_b - low, of_x - middle], axis=1)
+
+    def columns(self, codes: Codes, numbers: Floats) -> Floats:
+        """Whether, and how much."""
+        return np.asarray(self.seen(codes > 0, np.where(codes > 0, numbers, 0.0)))
+
+    def numbers(self, codes: Codes, columns: Floats) -> Floats:
+        """(G, n) x, which is zero in state 0."""
+        return np.where(codes > 0, columns[:, 1, :] + self.constants[1], 0.0)
+
+    def statistics(self, codes: Codes, numbers: Floats) -> Floats:
+        """b, x, and minus half the square of x."""
+        x = np.where(codes > 0, numbers, 0.0)
+        return np.stack([codes > 0, x, -0.5 * x**2], axis=1)
+
+    def with_noise(self, own: Floats, noise: Floats) -> Floats:
+        """Noise, of so much over all rows, is in what is not zero, whose share stays."""
+        height, slope, precision = own.T
+        odds = height + log_integral(slope, precision)
+        noisy = 1.0 / (1.0 / precision + noise * (1.0 + np.exp(-odds)))
+        tilted = slope * noisy / precision
+        return np.column_stack([odds - log_integral(tilted, noisy), tilted, noisy])
+
+    def states(self, own: Floats) -> States:
+        """Zero, and not zero."""
+        height, slope, precision = own.tolist()
+        columns = np.array([[0.0, 0.0], [float(self.constants[0, 0, 0]), 0.0]])
+        return States(np.array([0.0, height]), columns, (slope, precision))
+
+    @classmethod
+    def stacked(cls, families: Sequence[HurdleFamily]) -> HurdleFamily:
+        """Constants side by side."""
+        return cls(np.concatenate([each.constants for each in families], axis=1))
+
+
+@dataclass(frozen=True, eq=False)
+class HurdleConditional(Conditional):
+    """Zero, or normal numbers."""
+
+    family: HurdleFamily
+    odds: Array
+    """(G, n) log odds of a number against zero."""
+    mean: Array
+    """(G, n) of the number."""
+    variance: Array
+    """(G, 1) of the number."""
+    xp: Any = np
+
+    @cached_property
+    def _small(self) -> Array:
+        return self.xp.exp(-self.xp.abs(self.odds))
+
+    @cached_property
+    def log_normaliser(self) -> Array:
+        """(G, n) logarithm of 1 + odds."""
+        xp = self.xp
+        return xp.where(self.odds > 0.0, self.odds, 0.0) + xp.log1p(self._small)
+
+    @cached_property
+    def chance(self) -> Array:
+        """(G, n) probability of a number."""
+        return self.xp.where(self.odds >= 0.0, 1.0, self._small) / (1.0 + self._small)
+
+    @property
+    def log_prob(self) -> Array:
+        """(G, 2, n) log probabilities of zero and of a number."""
+        return self.xp.stack([-self.log_normaliser, self.odds - self.log_normaliser], axis=1)
+
+    @property
+    def columns(self) -> Array:
+        """Chances and means, zeros included."""
+        return self.family.seen(self.chance, self.chance * self.mean, self.xp)
+
+    @property
+    def terms(self) -> Array:
+        """Chances, means and minus half the second moments."""
+        chance, mean = self.chance, self.mean
+        square = -0.5 * chance * (self.variance + mean * mean)
+        return self.xp.stack([chance, chance * mean, square], axis=1)
+
+    def of_statistics(self) -> tuple[Array, ...]:
+        """(G, n) each: covariances of b, x and q = -x^2 / 2, the lower triangle row by row."""
+        chance, mean, variance = self.chance, self.mean, self.variance
+        zero, half = self._small / (1.0 + self._small) ** 2, 0.5 * variance
+        middle, square, there = mean * zero, half + 0.5 * mean * mean, chance * variance
+        return (
+            zero,
+            middle,
+            there + mean * middle,
+            -zero * square,
+            -mean * (there + zero * square),
+            there * (half + mean * mean) + zero * square * square,
+        )
+
+    def covariances(self) -> tuple[Array, Array]:
+        """Covariances of per_b b and x; and with b, x and -x^2 / 2."""
+        xp, per_b = self.xp, self.family.constants[0]
+        bb, xb, xx, qb, qx, _ = self.of_statistics()
+        of_b = xp.stack([per_b * each for each in (bb, xb, qb)], axis=1)
+        with_terms = xp.stack([of_b, xp.stack([xb, xx, qx], axis=1)], axis=1)
+        units = xp.stack([per_b, xp.ones_like(per_b)], axis=1)
+        return with_terms[:, :, :2, :] * units[:, None, :, :], with_terms
+
+    def scores(self, codes: Codes, numbers: Floats) -> Floats:
+        """Of the share, the mean and the square."""
+        away = self.terms - self.family.statistics(codes, numbers)
+        return np.asarray(away.swapaxes(0, 1))
+
+    def log_density(self, codes: Codes, numbers: Floats) -> Floats:
+        """Of zero, or of a number."""
+        number = self.odds + log_normal(numbers, self.mean, self.variance)
+        return np.asarray(np.where(codes > 0, number, 0.0) - self.log_normaliser)
+
+    def drawn(self, rng: np.random.Generator) -> tuple[Codes, Floats]:
+        """Whether, and how much."""
+        shape = self.odds.shape
+        there = rng.random(shape) < self.chance
+        amounts = self.mean + rng.standard_normal(shape) * np.sqrt(self.variance)
+        return there.astype(np.int64), np.where(there, amounts, 0.0)
 
 
 @dataclass(frozen=True)
@@ -86,10 +239,14 @@ class HurdleKind(Kind):
         if not variance > 1e-13 * mean**2:
             variance = 1.0  # a constant has a variance by custom
         odds = np.log(share) - np.log1p(-share)
-        a = odds - 0.5 * (mean**2 / variance + LOG_TWO_PI + np.log(variance))
+        a = odds - log_integral(mean / variance, 1.0 / variance)
         return np.array([a, mean / variance, 1.0 / variance])
 
     # -- as every kind -----------------------------------------------------------------------------
+
+    def family(self, n_values: int) -> Family:
+        """Zero, or Gaussian."""
+        return HurdleFamily(np.array(self.constants)[:, None, None])
 
     def width(self, n_values: int) -> int:
         """Two: whether it is zero, and how much it is."""

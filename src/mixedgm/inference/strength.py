@@ -234,18 +234,17 @@ class ConditionalInformation:
             fitted = np.linalg.lstsq(weight * others, weight * gone, rcond=None)[0]
             left = self._some.mean((gone - others @ fitted)[:, 0] ** 2)
             return float(0.5 * np.log1p(left / end.precision))
-        mean, covariance = end.moments(full)
-        n, width = gone.shape
+        given, width = end.given(full), gone.shape[1]
         size = others.shape[1] * width
-        weighted = np.einsum("nwx,n->nwx", covariance, self._weights)
+        weighted = np.einsum("wxn,n->nwx", given.covariances()[0][0], self._weights)
         hessian = np.einsum("nr,nwx,ns->rwsx", others, weighted, others, optimize=True)
         pull = np.einsum("nr,nwx,nx->rw", others, weighted, gone, optimize=True).ravel()
         hessian = hessian.reshape(size, size)
         hessian += 1e-9 * np.trace(hessian) / size * np.eye(size)
         follow = np.linalg.solve(hessian, pull).reshape(-1, width)
         change = others @ follow - gone
-        more = end.log_normaliser(full + change) - end.log_normaliser(full)
-        return float(self._some.mean(more - (change * mean).sum(axis=1)))
+        more = (end.given(full + change).log_normaliser - given.log_normaliser)[0]
+        return float(self._some.mean(more - (change * given.columns[0].T).sum(axis=1)))
 
     def _following(self, u: int, v: int) -> Floats:
         """(n, 1 + columns) what else predicts node v, and a constant."""
@@ -276,7 +275,8 @@ class ConditionalInformation:
     def _spread(self, node: int) -> Floats:
         """(n, width, width) covariance of what others see of a node; of a covariate, its square."""
         if node not in self.covariates:
-            return self._ends[node].moments(self._linear[:, self.params.nodes.columns_of(node)])[1]
+            full = self._linear[:, self.params.nodes.columns_of(node)]
+            return np.moveaxis(self._ends[node].given(full).covariances()[0][0], -1, 0)
         assert self.params.moderation is not None
         middle = self.params.moderation.middle[self.params.nodes.columns_of(node)]
         away = self._seen(node) - middle
@@ -394,6 +394,8 @@ def freedom(params: Params, u: Ints, v: Ints) -> Ints:
 
 _HALVINGS = 45
 _LARGEST = 0.999999
+_MOST_SPREAD = 2.0
+"""An eigenvalue of F V above so many middle ones is of parameters without rows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -404,9 +406,27 @@ class PairUncertainty:
     """Information at the estimate, not corrected."""
     freedom: int
     trace: float
-    """tr(F V)."""
+    """tr(F V), by `determined_trace`."""
     stretch: float
     """Standard error of the root of the information, over that of a quadratic function."""
+
+
+def determined_trace(information: Floats, spread: Floats, freedom: int) -> float:
+    """tr(F V) over the directions of the parameters, none above twice the middle one or 2.
+
+    In a right model all eigenvalues of F V are about 1, or the size of clusters.  Where a cell has
+    hardly any rows an estimate runs far out and its variance says nothing about information there.
+
+    Examples
+    --------
+    >>> determined_trace(np.eye(3), np.diag([1.0, 1.2, 30.0]), 3)
+    4.6
+    """
+    size, axes = np.linalg.eigh(spread)
+    root = (np.sqrt(np.maximum(size, 0.0)) * axes)[:, -freedom:]
+    found = np.linalg.eigvalsh(root.T @ information @ root)
+    limit = _MOST_SPREAD * max(float(found[(freedom - 1) // 2]), 1.0)
+    return float(np.minimum(found, limit).sum())
 
 
 def excess(trace: Floats | float, n: float) -> Floats:

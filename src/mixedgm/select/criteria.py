@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from mixedgm.base.parameters import HasParams, ensure, ensure_in, is_flag
 from mixedgm.base.printable import few
 from mixedgm.base.progress import track
-from mixedgm.model.density import LOG_TWO_PI
+from mixedgm.families.gaussian import LOG_TWO_PI
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.path.parted_rows import AnyDesign, losses_of
 from mixedgm.path.path import Path, PathPoint

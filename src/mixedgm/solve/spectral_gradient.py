@@ -14,6 +14,7 @@ from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import softmax
 
 from mixedgm.model.layout import Floats, Ints, offsets
 from mixedgm.objective.contract import Evaluation, Smooth
@@ -137,7 +138,7 @@ class IndependentScale:
                 own.append(_decomposed(covariance))
                 bases[v], spread[v] = _decomposed(here.T @ covariance @ here)
                 continue
-            frequency = _softmax(logits[nodes.slots_of(j)])
+            frequency = np.asarray(softmax(logits[nodes.slots_of(j)]))
             if nodes.free[j]:
                 own.append(_covariance(frequency.tobytes()))
             else:
@@ -295,11 +296,6 @@ class IndependentScale:
             return value
 
         return self._turned(grad, map(without_mean, self._blocks))
-
-
-def _softmax(logits: Floats) -> Floats:
-    share = np.exp(logits - logits.max())
-    return np.asarray(share / share.sum())
 
 
 def _covariance_of(features: Floats, share: Floats) -> tuple[Floats, Floats]:
