@@ -10,6 +10,7 @@ import { mixed } from "./colours.js";
 
 const PAD = 11; // pixels between a node and the border of the area of its group
 const TURNS = 24;
+const FAR = 3; // times the usual distance of neighbours: farther members have an area of their own
 
 /**
  * Draw the area of every group; nothing where columns are coloured by their kind.
@@ -22,6 +23,7 @@ export function drawAreas(pen, { scene, palette }, points, room) {
   if (!scene.grouped) return;
   pen.lineJoin = pen.lineCap = "round";
   pen.lineWidth = 2 * (room.reach + PAD);
+  const far = FAR * usualGap(points);
   scene.graph.groups.forEach((group, k) => {
     const members = membersOf(scene, k);
     pen.strokeStyle = pen.fillStyle = mixed(
@@ -29,11 +31,10 @@ export function drawAreas(pen, { scene, palette }, points, room) {
       group.colour,
       palette.dark ? 0.2 : 0.28,
     );
-    for (const corners of areasOf(members, points)) {
+    for (const corners of areasOf(members, points, far)) {
       pen.beginPath();
-      corners.forEach((at, k) =>
-        k === 0 ? pen.moveTo(points[at].x, points[at].y) : pen.lineTo(points[at].x, points[at].y),
-      );
+      pen.moveTo(points[corners[0]].x, points[corners[0]].y);
+      for (const at of corners) pen.lineTo(points[at].x, points[at].y);
       pen.closePath();
       pen.fill();
       pen.stroke();
@@ -64,8 +65,9 @@ export function nameAreas(pen, { scene, palette, size }, points, room, labels) {
   pen.font = `bold ${type}px system-ui, sans-serif`;
   pen.textAlign = "center";
   pen.textBaseline = "middle";
+  const far = FAR * usualGap(points);
   const areas = scene.graph.groups.map((_, k) =>
-    areasOf(membersOf(scene, k), points).map((corners) => corners.map((at) => points[at])),
+    areasOf(membersOf(scene, k), points, far).map((corners) => corners.map((at) => points[at])),
   );
   scene.graph.groups.forEach((group, k) => {
     const members = membersOf(scene, k);
@@ -80,7 +82,7 @@ export function nameAreas(pen, { scene, palette, size }, points, room, labels) {
     pen.lineWidth = 3;
     pen.strokeText(group.name, spot.x, spot.y);
     pen.globalAlpha = 1;
-    pen.fillStyle = mixed(group.colour, palette.ink, 0.55);
+    pen.fillStyle = mixed(group.colour, palette.ink, 0.65);
     pen.fillText(group.name, spot.x, spot.y);
   });
 }
@@ -149,36 +151,61 @@ function freeSpot(members, points, room, half, size, taken, others) {
 }
 
 /**
- * Corners of the areas of a group: the convex hull where no other column is inside, else bands
- * between members, each to the nearest that is connected already.
+ * Corners of the areas of a group. Members far from the rest have an area of their own. An area is
+ * a convex hull where no other column is inside, else bands between members, each to the nearest
+ * that is connected already.
  * @param {number[]} members
  * @param {Point[]} points
+ * @param {number} far
  * @returns {number[][]}
  */
-export function areasOf(members, points) {
-  const hull = hullOf(members, points);
+function areasOf(members, points, far) {
   const others = points.filter((_, at) => !members.includes(at));
-  const corners = hull.map((at) => points[at]);
-  if (hull.length < 3 || !others.some((point) => isInside(point, corners))) {
-    return hull.length > 0 ? [hull] : [];
-  }
-  /** @type {number[][]} */
-  const bands = [];
-  const joined = [members[0]];
-  const left = members.slice(1);
+  /** @type {{part: number[], bands: number[][]}[]} */
+  const parts = [];
+  const left = [...members];
   while (left.length > 0) {
-    let [from, to, least] = [joined[0], left[0], Infinity];
-    for (const one of joined) {
-      for (const other of left) {
-        const away = Math.hypot(points[one].x - points[other].x, points[one].y - points[other].y);
-        if (away < least) [from, to, least] = [one, other, away];
+    let [from, to, least] = [-1, left[0], far];
+    for (const { part } of parts) {
+      for (const one of part) {
+        for (const other of left) {
+          const away = distance(points[one], points[other]);
+          if (away <= least) [from, to, least] = [one, other, away];
+        }
       }
     }
-    bands.push([from, to]);
-    joined.push(to);
+    const home = parts.find(({ part }) => part.includes(from));
+    if (home === undefined) parts.push({ part: [to], bands: [] });
+    else {
+      home.part.push(to);
+      home.bands.push([from, to]);
+    }
     left.splice(left.indexOf(to), 1);
   }
-  return bands;
+  return parts.flatMap(({ part, bands }) => {
+    const hull = hullOf(part, points);
+    const corners = hull.map((at) => points[at]);
+    return hull.length < 3 || !others.some((point) => isInside(point, corners)) ? [hull] : bands;
+  });
+}
+
+/**
+ * The median distance of a column from its nearest neighbour.
+ * @param {Point[]} points
+ */
+function usualGap(points) {
+  const gaps = points.map((point) =>
+    Math.min(...points.map((other) => (other === point ? Infinity : distance(point, other)))),
+  );
+  return gaps.sort((one, other) => one - other)[Math.floor(gaps.length / 2)];
+}
+
+/**
+ * @param {Point} one
+ * @param {Point} other
+ */
+function distance(one, other) {
+  return Math.hypot(one.x - other.x, one.y - other.y);
 }
 
 /**
