@@ -72,7 +72,8 @@ def plot_centrality(columns: Columns, measure: str, *, ax: Axes | None = None) -
     """
     estimate = np.asarray(columns["estimate"])
     chosen = np.array([name == measure for name in columns["measure"]])
-    without = [columns["column"][k] for k in np.flatnonzero(chosen & np.isnan(estimate))]
+    absent = np.flatnonzero(chosen & np.isnan(estimate)).tolist()
+    without = [columns["column"][k] for k in absent]
     rows = np.flatnonzero(chosen & ~np.isnan(estimate))
     order = rows[np.argsort(estimate[rows], kind="stable")]
     ax = _rows_axes(ax, len(order))

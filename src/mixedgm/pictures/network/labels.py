@@ -321,35 +321,34 @@ _DOT = 1e-3  # makes a line of a single point, which would not be drawn
 _FAR = 3.0  # times the usual distance of neighbours: farther members have an area of their own
 
 
-def areas_of(members: Sequence[int], places: Floats) -> list[list[int]]:
-    """Return corners of the areas of a group: one where its members are together.
+def parts_of(members: Sequence[int], places: Floats) -> list[list[int]]:
+    """Return the members of a group by where they stand together, the largest part first.
 
-    Members far from the rest have an area of their own, so that no band crosses the picture. An
-    area is a convex hull where no other node is inside; else lines between members, each to the
-    nearest that is connected already, which become wide bands.
+    Members far from the rest are a part of their own, so that no band crosses the picture.
     """
-    points, others = places[list(members)], np.delete(places, list(members), axis=0)
     gaps = np.linalg.norm(places[:, None] - places[None], axis=2)
     np.fill_diagonal(gaps, np.inf)
     far = _FAR * float(np.median(gaps.min(axis=1)))
-    near = [(a, b) for a, b in _tree(points) if np.linalg.norm(points[a] - points[b]) <= far]
-    areas: list[list[int]] = []
-    for part in _parts(len(members), near):
-        own = [members[at] for at in part]
-        hull = _hull(places[own])
-        if len(hull) < 3 or not _inside(others, places[own][hull]).any():
-            areas.append([own[at] for at in hull])
-        else:
-            areas += [[members[a], members[b]] for a, b in near if a in part]
-    return areas
+    part = {at: at for at in members}
+    for a, b in ((members[a], members[b]) for a, b in _tree(places[list(members)])):
+        if gaps[a, b] <= far:
+            part = {at: part[a] if own == part[b] else own for at, own in part.items()}
+    parts = [[at for at in members if part[at] == own] for own in dict.fromkeys(part.values())]
+    return sorted(parts, key=len, reverse=True)
 
 
-def _parts(count: int, pairs: Sequence[tuple[int, int]]) -> list[list[int]]:
-    """Return the connected parts of so many points."""
-    part = list(range(count))
-    for a, b in pairs:
-        part = [part[a] if each == part[b] else each for each in part]
-    return [[at for at in range(count) if part[at] == each] for each in dict.fromkeys(part)]
+def area_of(part: Sequence[int], places: Floats) -> list[list[int]]:
+    """Return corners of the areas of a part of a group: one where no other node is in between.
+
+    The area is the convex hull where no other node is inside; else lines between members, each to
+    the nearest that is connected already, which become wide bands.
+    """
+    points = places[list(part)]
+    hull = _hull(points)
+    others = np.delete(places, list(part), axis=0)
+    if len(hull) < 3 or not _inside(others, points[hull]).any():
+        return [[part[at] for at in hull]]
+    return [[part[a], part[b]] for a, b in _tree(points)]
 
 
 def _hull(points: Floats) -> list[int]:
@@ -413,7 +412,8 @@ def draw_areas(
         if not at:
             continue
         tint = mixed(theme.surface, colours[group][:7], theme.area)
-        for corners in areas_of(at, places):
+        parts = parts_of(at, places)
+        for corners in (each for part in parts for each in area_of(part, places)):
             outline = places[[*corners, corners[0]]]
             outline[-1] += _DOT
             path = Path(outline)
@@ -432,7 +432,7 @@ def draw_areas(
         _write_group(
             ax,
             places,
-            at,
+            parts[0],
             label(group),
             theme.name(colours[group]),
             node,
@@ -453,7 +453,7 @@ def _write_group(
 ) -> None:
     """Write the name of a group at its border, where it meets no node and no name; else nowhere.
 
-    It is nearer to a node of its group than to any other.
+    It is nearer to one of these members of its group than to any other node.
     """
     pixel = pixel_in_points(ax)
     nodes = ax.transData.transform(places)

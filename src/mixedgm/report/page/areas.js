@@ -31,7 +31,8 @@ export function drawAreas(pen, { scene, palette }, points, room) {
       group.colour,
       palette.dark ? 0.2 : 0.28,
     );
-    for (const corners of areasOf(members, points, far)) {
+    const parts = partsOf(members, points, far);
+    for (const corners of parts.flatMap((part) => areasOf(part, points))) {
       pen.beginPath();
       pen.moveTo(points[corners[0]].x, points[corners[0]].y);
       for (const at of corners) pen.lineTo(points[at].x, points[at].y);
@@ -66,11 +67,12 @@ export function nameAreas(pen, { scene, palette, size }, points, room, labels) {
   pen.textAlign = "center";
   pen.textBaseline = "middle";
   const far = FAR * usualGap(points);
-  const areas = scene.graph.groups.map((_, k) =>
-    areasOf(membersOf(scene, k), points, far).map((corners) => corners.map((at) => points[at])),
+  const parts = scene.graph.groups.map((_, k) => partsOf(membersOf(scene, k), points, far));
+  const areas = parts.map((own) =>
+    own.flatMap((part) => areasOf(part, points)).map((corners) => corners.map((at) => points[at])),
   );
   scene.graph.groups.forEach((group, k) => {
-    const members = membersOf(scene, k);
+    const members = parts[k][0] ?? [];
     const others = areas.filter((_, other) => other !== k).flat();
     const half = { x: pen.measureText(group.name).width / 2, y: 0.6 * type };
     const spot =
@@ -100,7 +102,7 @@ function membersOf(scene, group) {
  * @param {Point[]} points
  * @param {Room} room
  * @param {Point} half
- * @param {{width: number, height: number}} size
+ * @param {import("./drawing.js").Size} size
  * @param {{x: number, y: number, half: Point}[]} taken
  * @param {Point[][]} others areas of the other groups
  * @returns {Point | null}
@@ -116,12 +118,16 @@ function freeSpot(members, points, room, half, size, taken, others) {
       points[at].x * ux + points[at].y * uy > points[far].x * ux + points[far].y * uy ? at : far,
     );
     const reach = room.reach + PAD + half.x * Math.abs(ux) + half.y * Math.abs(uy);
-    const spot = { x: points[outer].x + ux * reach, y: points[outer].y + uy * reach };
+    const spot = {
+      x: points[outer].x + ux * reach,
+      y: points[outer].y + uy * reach,
+    };
+    const { x, y } = size.beyond ?? { x: 0, y: 0 };
     const beyond =
-      spot.x - half.x < 0 ||
-      spot.x + half.x > size.width ||
-      spot.y - half.y < 0 ||
-      spot.y + half.y > size.height;
+      spot.x - half.x < x ||
+      spot.x + half.x > size.width - x ||
+      spot.y - half.y < y ||
+      spot.y + half.y > size.height - y;
     const gaps = points.map((point) =>
       Math.hypot(
         Math.max(Math.abs(point.x - spot.x) - half.x, 0),
@@ -131,7 +137,10 @@ function freeSpot(members, points, room, half, size, taken, others) {
     const gap = Math.min(...gaps);
     // Nearer to its own group than to others, and not in the border of their areas.
     const far = Math.min(...gaps.filter((_, at) => !members.includes(at)), Infinity);
-    const ends = [-1, 0, 1].map((side) => ({ x: spot.x + side * half.x, y: spot.y }));
+    const ends = [-1, 0, 1].map((side) => ({
+      x: spot.x + side * half.x,
+      y: spot.y,
+    }));
     const foreign =
       far <= gap ||
       far < room.reach + PAD ||
@@ -151,42 +160,61 @@ function freeSpot(members, points, room, half, size, taken, others) {
 }
 
 /**
- * Corners of the areas of a group. Members far from the rest have an area of their own. An area is
- * a convex hull where no other column is inside, else bands between members, each to the nearest
- * that is connected already.
+ * The members of a group by where they stand together, the largest part first. Members far from the
+ * rest are a part of their own, so that no band crosses the picture.
  * @param {number[]} members
  * @param {Point[]} points
  * @param {number} far
  * @returns {number[][]}
  */
-function areasOf(members, points, far) {
-  const others = points.filter((_, at) => !members.includes(at));
-  /** @type {{part: number[], bands: number[][]}[]} */
+function partsOf(members, points, far) {
+  /** @type {number[][]} */
   const parts = [];
-  const left = [...members];
-  while (left.length > 0) {
-    let [from, to, least] = [-1, left[0], far];
-    for (const { part } of parts) {
-      for (const one of part) {
-        for (const other of left) {
-          const away = distance(points[one], points[other]);
-          if (away <= least) [from, to, least] = [one, other, away];
-        }
+  const left = new Set(members);
+  for (const first of members) {
+    if (!left.delete(first)) continue;
+    const part = [first];
+    for (const at of part) {
+      for (const other of left) {
+        if (distance(points[at], points[other]) > far) continue;
+        left.delete(other);
+        part.push(other);
       }
     }
-    const home = parts.find(({ part }) => part.includes(from));
-    if (home === undefined) parts.push({ part: [to], bands: [] });
-    else {
-      home.part.push(to);
-      home.bands.push([from, to]);
+    parts.push(part);
+  }
+  return parts.sort((one, other) => other.length - one.length);
+}
+
+/**
+ * Corners of the areas of a part of a group: the convex hull where no other column is inside, else
+ * bands between members, each to the nearest that is connected already.
+ * @param {number[]} part
+ * @param {Point[]} points
+ * @returns {number[][]}
+ */
+function areasOf(part, points) {
+  const hull = hullOf(part, points);
+  const others = points.filter((_, at) => !part.includes(at));
+  const corners = hull.map((at) => points[at]);
+  if (hull.length < 3 || !others.some((point) => isInside(point, corners))) return [hull];
+  /** @type {number[][]} */
+  const bands = [];
+  const joined = [part[0]];
+  const left = part.slice(1);
+  while (left.length > 0) {
+    let [from, to, least] = [joined[0], left[0], Infinity];
+    for (const one of joined) {
+      for (const other of left) {
+        const away = distance(points[one], points[other]);
+        if (away < least) [from, to, least] = [one, other, away];
+      }
     }
+    bands.push([from, to]);
+    joined.push(to);
     left.splice(left.indexOf(to), 1);
   }
-  return parts.flatMap(({ part, bands }) => {
-    const hull = hullOf(part, points);
-    const corners = hull.map((at) => points[at]);
-    return hull.length < 3 || !others.some((point) => isInside(point, corners)) ? [hull] : bands;
-  });
+  return bands;
 }
 
 /**

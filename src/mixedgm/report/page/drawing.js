@@ -79,11 +79,19 @@ export function linkWidth(scene, room, size) {
 }
 
 /**
+ * @typedef {object} Size in pixels
+ * @property {number} width
+ * @property {number} height
+ * @property {number} ratio
+ * @property {Point} [beyond] how far the picture reaches beyond the screen on each side
+ */
+
+/**
  * @typedef {object} Sight what is looked at, from where
  * @property {Scene} scene
  * @property {Camera} camera
  * @property {Palette} palette
- * @property {{width: number, height: number, ratio: number}} size
+ * @property {Size} size
  */
 
 const AT_ONCE = 150;

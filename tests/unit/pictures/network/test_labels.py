@@ -9,7 +9,7 @@ import pytest
 import mixedgm as mg
 from mixedgm.base.errors import ParameterError
 from mixedgm.fit.fitted import Edge
-from mixedgm.pictures.network.labels import areas_of
+from mixedgm.pictures.network.labels import area_of, parts_of
 from mixedgm.pictures.network.plot import plot_network
 from mixedgm.pictures.network.positions import bends, positions
 from mixedgm.pictures.network.sizes import abbreviated
@@ -268,10 +268,12 @@ def test_names_of_groups_are_clear_at_every_resolution(layout):
 def test_a_member_far_from_its_group_has_an_area_of_its_own():
     near = [(0.0, 0.0), (1.0, 0.0), (1.0, 1.0), (0.0, 1.0)]
     places = np.array([*near, (9.0, 9.0), (2.0, 0.0), (3.0, 0.0)])
-    square, alone = areas_of(range(5), places)
-    assert (set(square), alone) == ({0, 1, 2, 3}, [4])
+    assert parts_of([4, 0, 1, 2, 3], places) == [[0, 1, 2, 3], [4]]
+    (square,) = area_of(range(4), places)
+    assert set(square) == {0, 1, 2, 3}
+    assert area_of([4], places) == [[4]]
     between = np.array([*near, (0.5, 0.5)])
-    bands = areas_of(range(4), between)  # another column stands in their middle
+    bands = area_of(range(4), between)  # another column stands in their middle
     assert {len(band) for band in bands} == {2}
     assert {at for band in bands for at in band} == {0, 1, 2, 3}
 
