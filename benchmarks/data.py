@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from benchmarks.context import Context
 from benchmarks.simulate import Shape, sparse_table
-from mixedgm.model.kinds import COUNT, ORDINAL, Scored
+from mixedgm.families import COUNT, ORDINAL, Scored
 from mixedgm.table.encode import Design, code_dtype, learn
 from mixedgm.table.schema import Column, Kind, Schema
 

@@ -90,7 +90,7 @@ def _kernels() -> tuple[Callable[..., None], Callable[..., None]]:
     zero, one = np.zeros(1), np.ones(1)
 
     @njit(nogil=True)
-    def fill(numbers, codes, starts, first, Z):  # type: ignore[no-untyped-def]
+    def fill(numbers, codes, starts, first, Z):
         for i in range(Z.shape[0]):
             for k in range(Z.shape[1]):
                 Z[i, k] = 0.0
@@ -100,7 +100,7 @@ def _kernels() -> tuple[Callable[..., None], Callable[..., None]]:
                 Z[i, starts[j] + codes[first + i, j]] = 1.0
 
     @njit(nogil=True)
-    def loop(numbers, codes, starts, whole, coef, rows, out):  # type: ignore[no-untyped-def]
+    def loop(numbers, codes, starts, whole, coef, rows, out):
         d, width = coef.shape
         made = whole.shape[0] == 0
         first, last, block = rows

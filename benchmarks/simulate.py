@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mixedgm.model.kinds import Scored
+from mixedgm.families import Scored
 
 Floats = NDArray[np.float64]
 

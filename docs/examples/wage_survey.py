@@ -49,8 +49,14 @@ model.view(wage)
 # What an edge consists of
 # ------------------------
 #
-# An edge between a number and a category is one number per level. Wages rise from each education
-# to the next, with everything else held fixed:
+# In words, with everything else held fixed:
+
+print(model.describe("logwage", "education"))
+print(model.describe("education", "jobclass"))
+
+# %%
+# In numbers, an edge between a number and a category is one parameter per level. Wages rise from
+# each education to the next:
 
 model.interaction("logwage", "education").round(2)
 
@@ -58,11 +64,12 @@ model.interaction("logwage", "education").round(2)
 # How certain is it?
 # ------------------
 #
-# Tests of all pairs, strongest first. "Absent" and "undecided" are different answers: of some
-# pairs the table says that they are unrelated, of others it does not say enough.
+# Tests of all pairs, the clearest first, with an interval for every strength. "Absent" and
+# "undecided" are different answers: of some pairs the table says that they are unrelated, of
+# others it does not say enough.
 
 tests = mg.edge_tests(model, wage, random_state=0)
-shown = ["source", "target", "df", "p_holm", "probability", "verdict"]
+shown = ["source", "target", "strength", "lower", "upper", "probability", "verdict"]
 of_wage = tests.edges().query("source == 'logwage' or target == 'logwage'")
 of_wage[shown].round(4)
 

@@ -3,15 +3,15 @@
 Populations of the published design of Haslbeck (2022) are drawn again from its seeds: 17 normal
 columns, a fifth of the pairs joined by partial correlations U(-0.2, 0.4), and 20 of the 136 pairs
 differ between the groups.  Rows are new.  A mixed design is built alike.  Other tables have groups
-with the same edges, with the same or different means, shares and units, where tests should reject
-in 5 %.
+with the same edges, with the same or different means, shares and units, with rows that belong
+together or with missing cells, where tests should reject in 5 %.
 
 Tables come from `gibbs.py` and NumPy, which share no code with the package.  Run it when
 `compare` or estimates of pairs change: ``python docs/studies/compare.py --jobs 16``.  It writes
 docs/studies/compare.csv row by row, goes on where that ends, prints the tables of the guide and
-draws docs/studies/compare.png.  ``--report`` only prints and draws; ``--tables`` and ``--settings``
-choose a part.  All settings have their first table before any has its second, so that the file
-can be read at any time.
+draws docs/studies/compare.png.  ``--report`` only prints and draws; ``--tables``, ``--settings``
+and ``--rows`` choose a part.  All settings have their first table before any has its second, so
+that the file can be read at any time.
 """
 
 import argparse
@@ -21,10 +21,11 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations
 from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 
 import gibbs
 import numpy as np
@@ -67,6 +68,7 @@ Counts = Ints | pd.Series
 Generator = np.random.Generator
 Pairs = set[tuple[int, int]]
 N_COLUMNS, JOINED, N_DIFFERENT = 17, 0.2, 20
+CLUSTER, GAPS = 5, 0.1
 ROWS = tuple(int(round(n)) for n in np.exp(np.linspace(3.0, 8.5171, 10)))[2:]  # 68 to 5,000
 
 
@@ -76,7 +78,9 @@ class Drawn:
 
     groups: tuple[Floats, Floats]
     kinds: tuple[str, ...]
-    different: Pairs
+    different: Pairs = field(default_factory=set)
+    options: dict[str, Any] = field(default_factory=dict)
+    """What `compare` is told besides, such as which rows belong together."""
 
 
 @dataclass(frozen=True)
@@ -169,6 +173,30 @@ def normal_rows(precision: Floats, n: int, rng: Generator) -> Floats:
     return rng.multivariate_normal(np.zeros(len(spread)), covariance / np.outer(spread, spread), n)
 
 
+def dependent(option: str) -> Callable[[int, int], Drawn]:
+    """Draw groups with the same edges, whose rows belong together as `option` says.
+
+    Half of the variance of every column is shared: by the rows of both groups that are of the same
+    unit (`paired`), or by five rows of one group (`cluster`).
+    """
+
+    def drawn(n: int, seed: int) -> Drawn:
+        own, rng = published(0.0)(n, seed), np.random.default_rng([seed, n, 3])
+        units = np.arange(2 * n) % n if option == "paired" else np.arange(2 * n) // CLUSTER
+        shared = rng.permutation(published(0.0)(2 * n, seed).groups[0])[units]
+        groups = np.sqrt(0.5) * (np.vstack(own.groups) + shared)
+        return Drawn((groups[:n], groups[n:]), own.kinds, options={option: units})
+
+    return drawn
+
+
+def with_gaps(n: int, seed: int) -> Drawn:
+    """Draw groups with the same edges in which a tenth of the cells is missing."""
+    own, rng = published(0.0)(n, seed), np.random.default_rng([seed, n, 4])
+    first, second = (np.where(rng.random(x.shape) < GAPS, np.nan, x) for x in own.groups)
+    return Drawn((first, second), own.kinds, options={"missing": "model"})
+
+
 # -- mixed designs ---------------------------------------------------------------------------------
 
 NUMBER = gibbs.Gaussian()
@@ -256,6 +284,9 @@ SETTINGS = {
     "mixed, 0.3": Setting(mixed(MIXED, MIXED, MIXED_KINDS, 0.3), (431, 1467)),
     "normal, same": Setting(published(0.0), (68, 126, 233, 1467)),
     "normal, same, other means and units": Setting(published(0.0, apart=True), (68, 233, 1467)),
+    "normal, same, paired": Setting(dependent("paired"), (233,)),
+    "normal, same, clusters": Setting(dependent("cluster"), (233,)),
+    "normal, same, gaps": Setting(with_gaps, (233,)),
     "mixed, same": Setting(mixed(MIXED, MIXED, MIXED_KINDS), (233, 1467)),
     "mixed, same, other margins": Setting(
         mixed(MIXED, MIXED_APART, MIXED_KINDS, units=True), (233, 1467)
@@ -307,6 +338,7 @@ def compared(title: str, n_rows: int, seed: int) -> dict[str, object]:
             lam=None if permuted else 0.5,  # tests of differences do not depend on it
             random_state=seed,
             n_jobs=1,
+            **drawn.options,
         )
     except mg.ParameterError:  # a group lacks a level
         return row
@@ -323,7 +355,7 @@ def compared(title: str, n_rows: int, seed: int) -> dict[str, object]:
         probability = np.nan_to_num(edges["probability_differs"].to_numpy())
         at = [counted("_at", probability >= limit, different) for limit in LIMITS]
         row |= {name: " ".join(str(each[name]) for each in at) for name in at[0]}
-    if {*drawn.kinds} == {"continuous"} and n_rows > len(names) + 1:
+    if {*drawn.kinds} == {"continuous"} and not drawn.options and n_rows > len(names) + 1:
         p = fisher(drawn.groups)
         row |= counted("_fisher", np.array([p[pair] < LEVEL for pair in pairs]), different)
     return row
@@ -337,13 +369,14 @@ def counted(what: str, found: NDArray[np.bool_], different: NDArray[np.bool_]) -
     }
 
 
-def run(settings: list[str], tables: int, file: Path, jobs: int) -> None:
+def run(settings: list[str], rows: list[int], tables: int, file: Path, jobs: int) -> None:
     """Compare every table that the file does not have yet."""
     done = set()
     if file.exists():
         known = pd.read_csv(file)
         done = set(zip(known["setting"], known["rows"], known["seed"], strict=True))
-    tasks = [(t, n, seed) for seed in range(tables) for t in settings for n in SETTINGS[t].rows]
+    kept = [(t, n) for t in settings for n in SETTINGS[t].rows if not rows or n in rows]
+    tasks = [(*each, seed) for seed in range(tables) for each in kept]
     tasks = [task for task in tasks if task not in done]
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"):
         os.environ.setdefault(name, "1")  # processes share the cores
@@ -400,15 +433,21 @@ def at_precision(part: pd.DataFrame, precision: float) -> str:
     return f"{best:.2f} / {precision:.2f}"
 
 
+def nct_written_anew(n: int) -> tuple[float, ...]:
+    """Sensitivity, precision and F1 of `nct.py`; nothing if it was not run with so many rows."""
+    file = FILE.with_name("nct.csv")
+    known = pd.read_csv(file).query("rows == @n") if file.exists() else pd.DataFrame()
+    if known.empty:
+        return ()
+    return scores(known["true"], known["false"], known["different"])
+
+
 def precision_of_nct(n: int) -> float | None:
     """As published, else that of `nct.py`, if it was run."""
     if n in PUBLISHED:
         return PUBLISHED[n]["NCT"][1]
-    file = FILE.with_name("nct.csv")
-    known = pd.read_csv(file).query("rows == @n") if file.exists() else pd.DataFrame()
-    if known.empty:
-        return None
-    return scores(known["true"], known["false"], known["different"])[1]
+    found = nct_written_anew(n)
+    return found[1] if found else None
 
 
 def differing(counts: pd.DataFrame) -> list[str]:
@@ -474,11 +513,16 @@ def report(file: Path) -> None:
     failed = counts["pairs"].isna()
     counts = counts[~failed]
     lines = [*differing(counts), "", *same(counts), ""]
-    lines += head("published, differences of 0.1", "rows a group", "sensitivity / precision", "F1")
+    lines += head(
+        *("published, differences of 0.1", "rows a group", "sensitivity / precision", "F1"),
+        "compare at this precision",
+    )
     for n, methods in PUBLISHED.items():
+        part = counts.query("setting == 'normal, 0.1' and rows == @n")
         for name, (sensitivity, precision) in methods.items():
             f1 = harmonic(sensitivity, precision)
-            lines.append(line((name, f"{n:,}", f"{sensitivity} / {precision}", f"{f1:.2f}")))
+            cells = (name, f"{n:,}", f"{sensitivity:.2f} / {precision:.2f}", f"{f1:.2f}")
+            lines.append(line((*cells, at_precision(part, precision) if len(part) else "")))
     lines += ["", f"{failed.sum()} tables could not be compared, as a group lacked a level."]
     sys.stdout.write("\n".join(lines) + "\n")
 
@@ -498,9 +542,10 @@ def picture(file: Path) -> None:
     from matplotlib.figure import Figure
 
     counts = measured(file)
-    figure = Figure(figsize=(8.5, 5.2), layout="constrained")
-    panels = figure.subplots(2, 3, sharex=True, sharey=True)
-    for column, size in enumerate(("0.05", "0.1", "0.2")):
+    sizes = [size for size in ("0.05", "0.1", "0.2") if f"normal, {size}" in set(counts["setting"])]
+    figure = Figure(figsize=(2.5 + 2.0 * len(sizes), 5.2), layout="constrained")
+    panels = figure.subplots(2, len(sizes), sharex=True, sharey=True, squeeze=False)
+    for column, size in enumerate(sizes):
         part = counts[counts["setting"] == f"normal, {size}"]
         panels[0, column].set_title(f"partial correlations differ by {size}", fontsize=10)
         for label, what in (("verdicts of compare", ""), ("Fisher's z", "_fisher")):
@@ -513,12 +558,16 @@ def picture(file: Path) -> None:
                 panels[row, column].plot(
                     list(points), values, color=COLOURS[label], marker=".", label=label
                 )
+    middle = sizes.index("0.1")
+    for n in ROWS:
+        for row, value in enumerate(nct_written_anew(n)[:2]):
+            look = {"color": COLOURS["NCT"], "markersize": 5, "markerfacecolor": "none"}
+            panels[row, middle].plot(n, value, "o", label="NCT, written anew", **look)
     for n, methods in PUBLISHED.items():
         for label, values in methods.items():
+            look = {"color": COLOURS[label], "markersize": 5, "label": f"{label}, published"}
             for row, value in enumerate(values):
-                panels[row, 1].plot(
-                    n, value, "D", color=COLOURS[label], markersize=5, label=f"{label}, published"
-                )
+                panels[row, middle].plot(n, value, "D", **look)
     for panel in panels.flat:
         panel.set(xscale="log", ylim=(0.0, 1.02))
         panel.grid(color="#eeeeee")
@@ -528,7 +577,7 @@ def picture(file: Path) -> None:
     panels[0, 0].set_ylabel("sensitivity")
     panels[1, 0].set_ylabel("precision")
     figure.supxlabel("rows in each group", fontsize=10)
-    handles, labels = panels[0, 1].get_legend_handles_labels()
+    handles, labels = panels[0, middle].get_legend_handles_labels()
     shown = dict(zip(labels, handles, strict=True))
     figure.legend(
         shown.values(), shown, loc="outside upper center", ncols=4, frameon=False, fontsize=9
@@ -539,12 +588,13 @@ def picture(file: Path) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
     parser.add_argument("--settings", nargs="+", choices=SETTINGS, default=list(SETTINGS))
+    parser.add_argument("--rows", nargs="+", type=int, default=[], help="rows a group")
     parser.add_argument("--tables", type=int, default=TABLES)
     parser.add_argument("--file", type=Path, default=FILE)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--report", action="store_true", help="only print what is done so far")
     given = parser.parse_args()
     if not given.report:
-        run(given.settings, given.tables, given.file, given.jobs)
+        run(given.settings, given.rows, given.tables, given.file, given.jobs)
     report(given.file)
     picture(given.file)

@@ -450,6 +450,8 @@ SETTINGS: dict[str, Setting] = {
     "clusters, 100 numbers, n = 100": normal(100, of_wishart(100, cluster(5, 38))),
     "scale-free, 100 numbers, n = 100": normal(100, of_wishart(100, default.scale_free)),
     "5 + 5, n = 50": of_kinds(50, (NUMBER,) * 5 + levels(*(2,) * 5), random(8), (0.4, 0.7)),
+    "20 numbers, n = 50": normal(50, MODERATE),
+    "noise, 10 + 10, n = 50": of_kinds(50, (NUMBER,) * 10 + THREE, random(0)),
     "5 + 5, n = 5,000": of_kinds(5000, (NUMBER,) * 5 + levels(*(4,) * 5), random(14), (0.03, 0.2)),
     "noise, 10 + 10, n = 100": of_kinds(100, (NUMBER,) * 10 + THREE, random(0)),
     "noise, all kinds, n = 300": of_kinds(300, MIXED, random(0)),
@@ -461,7 +463,7 @@ SETTINGS: dict[str, Setting] = {
     for n_rows in (100, 500)
     for name, margin in MARGINS.items()
 }
-for _name in [name for name in SETTINGS if name.startswith(("elliptical", "bent", "margins"))]:
+for _name in [name for name in SETTINGS if name.startswith("margins")]:
     SETTINGS[_name + AS_THEY_ARE] = replace(SETTINGS[_name], options=(("transforms", None),))
 
 
@@ -487,9 +489,8 @@ def population(name: str, number: int) -> Population:
 
 
 def graph_key(name: str, number: int) -> str:
-    """A name for the graph of the fit to many rows: it depends on the options of the fit."""
-    ending = AS_THEY_ARE if name.endswith(AS_THEY_ARE) else ""
-    return f"{source(name)}{ending}, population {number}"
+    """A name for the graph of the fit to many rows."""
+    return f"{source(name)}, population {number}"
 
 
 def edges_of_many_rows(name: str, number: int) -> list[Pair]:

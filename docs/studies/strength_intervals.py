@@ -13,6 +13,7 @@ import csv
 import sys
 import warnings
 from functools import cached_property
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -33,7 +34,9 @@ TRUTHS = (0.0, 0.1, 0.2, 0.4, 0.6, 0.8)
 ROWS = (300, 1_000, 5_000)
 FILE = Path(__file__).with_suffix(".csv")
 COUNTS = ("tables", "held", "too_high", "too_low", "contradictions")
-Z = np.linspace(-7.0, 8.0, 301)
+STEP = 40
+"""Tables of a setting between two writes."""
+Z = np.linspace(-7.0, 8.0, 101)
 
 
 def strength(nats: float) -> float:
@@ -77,7 +80,7 @@ class World:
             density = joint.sum(axis=1)
             given = joint / density[:, None]
             mean = size * self.pattern[0]
-            x = np.arange(mean.min() - 8.0, mean.max() + 8.0, 0.03)
+            x = np.arange(mean.min() - 8.0, mean.max() + 8.0, 0.1)
             normal = np.exp(-0.5 * (x - mean[:, None]) ** 2)
             normal /= normal.sum(axis=1, keepdims=True)
             nats = entropy(given @ normal, 1) - given @ entropy(normal, 1)
@@ -182,17 +185,17 @@ def write(known: dict[tuple[str, float, int], dict[str, float]]) -> None:
 
 
 def main(n_tables: int) -> None:
-    """Count until every setting has so many tables."""
+    """Count until every setting has so many tables, a few of each at a time."""
     settings = [(kind, truth, n) for kind in KINDS for truth in TRUTHS for n in ROWS]
     known = read()
-    for setting in settings:
+    for goal, setting in product(range(STEP, n_tables + STEP, STEP), settings):
         old = known.get(setting, dict.fromkeys((*COUNTS, "mean_strength", "mean_width"), 0.0))
-        done = round(old["tables"])
-        if done >= n_tables:
+        done, goal = round(old["tables"]), min(goal, n_tables)
+        if done >= goal:
             continue
-        new = counted(*setting, range(done, n_tables))
+        new = counted(*setting, range(done, goal))
         means = {
-            name: (done * old[name] + (n_tables - done) * new[name]) / n_tables
+            name: (done * old[name] + (goal - done) * new[name]) / goal
             for name in ("mean_strength", "mean_width")
         }
         known[setting] = {name: old[name] + new[name] for name in COUNTS} | means

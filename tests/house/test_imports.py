@@ -17,6 +17,7 @@ PACKAGE = SRC / "mixedgm"
 # Top to bottom: a room may import from itself and from the rooms before it.
 ROOMS = (
     "base",
+    "families",
     "model",
     "table",
     "rows",
@@ -41,6 +42,7 @@ ROOMS = (
 # These two only hand on: the public names, and `python -m mixedgm`.
 DOORS = ("__init__", "__main__")
 
+KERNELS = {"kernel", "inner"}
 LATE = frozenset({"pandas", "polars", "pyarrow", "matplotlib", "networkx"})
 
 
@@ -159,6 +161,31 @@ def test_stores_are_made_where_the_architecture_says() -> None:
     }
     fits = {"path/task.py", "path/parted_rows.py", "rows/memory.py", "rows/parts.py"}
     assert found == fits | {"diagnostics/states.py", "diagnostics/truth.py", "fit/precompile.py"}
+
+
+def without_types(package: Path) -> list[str]:
+    """Functions without types that are no kernels, nor inside one."""
+    found = []
+    for path in sources(package):
+        waiting: list[ast.AST] = [parse(path)]
+        while waiting:
+            node = waiting.pop()
+            if isinstance(node, ast.FunctionDef):
+                if KERNELS & {name.split("(")[0] for name in map(ast.unparse, node.decorator_list)}:
+                    continue
+                if node.returns is None:
+                    found.append(f"{path.relative_to(package)}:{node.lineno} {node.name}")
+            waiting.extend(ast.iter_child_nodes(node))
+    return found
+
+
+def test_only_kernels_have_no_types() -> None:
+    assert without_types(PACKAGE) == []
+
+
+def test_the_check_of_types_sees_a_planted_function(tmp_path: Path) -> None:
+    text = "@kernel\ndef a(x): ...\n@inner(inline=True)\ndef b(x): ...\ndef c(x): ...\n"
+    assert without_types(plant(tmp_path, "table/read.py", text)) == ["table/read.py:5 c"]
 
 
 def test_no_two_classes_share_a_name() -> None:

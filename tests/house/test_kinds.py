@@ -1,4 +1,4 @@
-"""Kinds of columns are known in `model/kinds`: few other files name one, or rely on its place."""
+"""Kinds of columns are known in `families`: few other files name one, or rely on its place."""
 
 import ast
 import re
@@ -20,7 +20,7 @@ BORDERS = {"n_gaussian", "n_numeric", "n_cont"}
 def is_exempt(path: Path) -> bool:
     """Where kinds belong: their own files, and the reading of tables."""
     parts = path.relative_to(PACKAGE).parts
-    return parts[0] == "table" or parts[:2] == ("model", "kinds")
+    return parts[0] in ("table", "families")
 
 
 def is_compiled(node: ast.stmt) -> bool:

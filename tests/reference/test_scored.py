@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import optimize, special, stats
 
+from mixedgm.families import CountKind, OrdinalKind
 from mixedgm.fit import certificate
-from mixedgm.model.kinds import CountKind, OrdinalKind
 from mixedgm.path.path import geometric_lams, solve_path
 from mixedgm.path.recipe import Recipe
 from mixedgm.rows.predict import probabilities

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixedgm.base.parallel import Runtime
-from mixedgm.model.kinds import CountKind, OrdinalKind, Scored
+from mixedgm.families import CountKind, OrdinalKind, Scored
 from mixedgm.model.layout import Layout
 from mixedgm.model.nodes import Nodes
 from mixedgm.model.pair_weights import PairWeights

@@ -4,7 +4,7 @@ from itertools import product
 
 import numpy as np
 
-from mixedgm.model.kinds import CATEGORICAL, CONTINUOUS, HURDLE, HurdleKind, OrdinalKind
+from mixedgm.families import CATEGORICAL, CONTINUOUS, HURDLE, HurdleKind, OrdinalKind
 from mixedgm.model.layout import Floats
 from mixedgm.model.nodes import Nodes
 from mixedgm.model.params import Params

@@ -65,8 +65,8 @@ DEFECTS = (
     ),
     Defect(
         "fit/options.py",
-        "0.0 < tol < np.inf",
-        "0.0 <= tol < np.inf",
+        'ensure_in("(0, inf)", tol=self.tol)',
+        'ensure_in("[0, inf)", tol=self.tol)',
         ("tests/surface/estimator/test_options.py",),
     ),
     Defect("base/parallel.py", "n_cores() + 1 + n_jobs", "n_cores() + n_jobs"),
@@ -187,9 +187,9 @@ DEFECTS = (
     ),
     # -- inference
     Defect(
-        "inference/row_scores.py",
-        "chance * (mean**3 + 3.0 * mean * variance)",
-        "chance * (mean**3 + mean * variance)",
+        "families/hurdle.py",
+        "-mean * (there + zero * square)",
+        "-mean * there",
     ),
     Defect(
         "inference/row_sums.py",
@@ -243,13 +243,13 @@ DEFECTS = (
         ("tests/surface/fit/test_nodewise.py",),
     ),
     Defect(
-        "model/kinds/scored.py",
+        "families/finite.py",
         "expected = prob @ features",
         "expected = prob[::-1] @ features",
         ("tests/contracts/test_smooth.py",),
     ),
     Defect(
-        "model/kinds/hurdle.py",
+        "families/hurdle.py",
         "np.array([a, mean / variance, 1.0 / variance])",
         "np.array([a, mean, 1.0 / variance])",
         ("tests/contracts/test_smooth.py",),
@@ -310,7 +310,7 @@ DEFECTS = (
     ),
     Defect("base/parts/cluster.py", "if not lost or attempt == _ATTEMPTS - 1:", "if True:"),
     # -- path
-    Defect("select/stability.py", "0.0 < self.beta < 0.5", "0.0 < self.beta < 5.0"),
+    Defect("select/stability.py", '"(0, 0.5)", beta', '"(0, 5.0)", beta'),
     Defect("select/criteria.py", "lams[-1] <= 0.5 * lams[best]", "lams[-1] <= lams[best]"),
     Defect(
         "path/rounds.py",
@@ -397,7 +397,7 @@ DEFECTS = (
     ),
     Defect("store/archive.py", "if len(fields) < len(pairs):", "if not fields:"),
     Defect(
-        "store/parts.py",
+        "store/model_file.py",
         "if any((np.diff(part) <= 0).any() for part in by_point):",
         "if any((np.diff(part) < 0).any() for part in by_point):",
     ),

@@ -28,7 +28,7 @@ _OPTIONS: dict[str, Any] = {
 
 
 def compile_function(
-    function: Any, *, inner: bool = False, allocates: bool = False, **options: Any
+    function: object, *, inner: bool = False, allocates: bool = False, **options: Any
 ) -> Any:
     """Compile a function that Python calls, or an `inner` one, which only kernels call."""
     if inner:
@@ -48,14 +48,14 @@ class _OptionalCache(FunctionCache):  # type: ignore[misc]
     run damaged code.
     """
 
-    def __init__(self, function: Any) -> None:
+    def __init__(self, function: object) -> None:
         super().__init__(function)
         self._cache_file = _SealedFiles(
             self._cache_path, self._impl.filename_base, self._impl.locator.get_source_stamp()
         )
         self._cache_file.function = function
 
-    def load_overload(self, sig: Any, target_context: Any) -> Any:
+    def load_overload(self, sig: object, target_context: Any) -> Any:
         """Return the compiled function, or None if the disk has none that can be read."""
         try:
             return super().load_overload(sig, target_context)
@@ -64,7 +64,7 @@ class _OptionalCache(FunctionCache):  # type: ignore[misc]
                 self.flush()
             return None
 
-    def save_overload(self, sig: Any, data: Any) -> None:
+    def save_overload(self, sig: object, data: Any) -> None:
         """Keep the compiled function if that is possible."""
         with suppress(OSError, EOFError, pickle.UnpicklingError):
             super().save_overload(sig, data)
@@ -79,12 +79,12 @@ class _SealedFiles(IndexDataCacheFile):  # type: ignore[misc]
 
     function: Any = None
 
-    def save(self, key: Any, data: Any) -> None:
+    def save(self, key: object, data: Any) -> None:
         """Keep the code with its key, its sources and a checksum."""
         body = self._dump(data)
         super().save(key, (self._label(key), hashlib.sha256(body).digest(), body))
 
-    def load(self, key: Any) -> Any:
+    def load(self, key: object) -> Any:
         """Return the code if it is whole, and that of this key; None if there is none."""
         stored = super().load(key)
         if stored is None:
@@ -94,7 +94,7 @@ class _SealedFiles(IndexDataCacheFile):  # type: ignore[misc]
             return None
         return pickle.loads(body)
 
-    def _label(self, key: Any) -> str:
+    def _label(self, key: object) -> str:
         name = self.function.__qualname__
         return repr((name, key, sorted(_sources(self.function, {}).items())))
 
@@ -131,13 +131,13 @@ class _CollectLater(event.Listener):  # type: ignore[misc]
         """Start with a kernel of this package, and count what is compiled for it."""
         if self.depth == 0:
             home = getattr(event.data["dispatcher"].py_func, "__module__", None) or ""
-            if not home.startswith(f"{__package__}."):
+            if not home.startswith("mixedgm."):
                 return
             self.paused = gc.isenabled()
             gc.disable()
         self.depth += 1
 
-    def on_end(self, event: Any) -> None:
+    def on_end(self, event: object) -> None:
         """Count down; Numba calls this after an error, too."""
         if self.depth == 1 and self.paused:
             gc.enable()

@@ -29,7 +29,24 @@ def is_real(value: object) -> TypeGuard[float]:
     return isinstance(value, Real) and not is_flag(value)
 
 
-def is_integer(value: Any, low: float = -np.inf, high: float = np.inf) -> TypeGuard[int]:
+def ensure_in(interval: str, **named: object) -> None:
+    """Raise ParameterError unless all of these values are numbers in an interval.
+
+    Examples
+    --------
+    >>> ensure_in("(0, 1]", level=0.95, share=1.0)
+    """
+    low, high = map(float, interval[1:-1].split(","))
+    for name, value in named.items():
+        inside = is_real(value) and (
+            low < value < high
+            or (interval[0] == "[" and value == low)
+            or (interval[-1] == "]" and value == high)
+        )
+        ensure(inside, name, f"a number in {interval}", value)
+
+
+def is_integer(value: object, low: float = -np.inf, high: float = np.inf) -> TypeGuard[int]:
     """Whether a value is a whole number in [low, high], and not a truth value.
 
     Examples

@@ -195,7 +195,7 @@ def read_any(args: Namespace) -> tuple[Frame | Reader, Frame, Any]:
 
     Weights of a table in parts are the name of their column.
     """
-    from mixedgm.table.parted.design import read_locally
+    from mixedgm.table.parted.design import LocalReader
     from mixedgm.table.parted.sources import WithoutColumns, source_of
     from mixedgm.table.read import as_frame
 
@@ -215,7 +215,7 @@ def read_any(args: Namespace) -> tuple[Frame | Reader, Frame, Any]:
         without_named(every, args.weights_column, "--weights-column")
     if scheduler is not None:
         return _on_workers(source, drop, scheduler), every, args.weights_column
-    reader = read_locally(WithoutColumns(source, drop) if drop else source)
+    reader = LocalReader(WithoutColumns(source, drop) if drop else source)
     return reader, every, args.weights_column
 
 

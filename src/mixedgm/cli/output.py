@@ -75,7 +75,7 @@ def deliver(
     console.say(f"wrote {output}")
 
 
-def columns_of(frame: Any) -> dict[str, list[Any]]:
+def columns_of(frame: object) -> dict[str, list[Any]]:
     """Return a frame of any library as lists of plain values, None where there is none."""
     from mixedgm.table.read import plain_columns
 
@@ -103,7 +103,7 @@ def _rows(columns: Columns) -> list[list[Any]]:
     ]
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     """A value as JSON and CSV know it; None where there is none."""
     if isinstance(value, float) and not math.isfinite(value):
         return None

@@ -121,7 +121,7 @@ def consistency(
     )
 
 
-def _check(fitted: Any, loss: str, weights: str, n_draws: int) -> None:
+def _check(fitted: object, loss: str, weights: str, n_draws: int) -> None:
     if not isinstance(fitted, FittedModel):
         raise ParameterError.must_be(
             "model", "a fitted MixedGraphicalModel, or one of from_params", fitted

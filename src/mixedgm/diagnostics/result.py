@@ -178,7 +178,7 @@ class Consistency:
         at = self.theorem()
         return (
             f"from {at.n_rows:.2g} rows; there lam = {at.lam:.2g}, distance to the truth at most "
-            f"{at.error_bound:.2g}, edges of a weight above {at.smallest_edge:.2g} are found"
+            f"{at.error_bound:.2g}, edges of a norm above {at.smallest_edge:.2g} are found"
         )
 
     def _constants(self) -> str:

@@ -46,7 +46,7 @@ class Promise:
     error_bound : float
         Bound of the distance between estimate and truth, edges on the scale of their weights.
     smallest_edge : float
-        Edges of a larger weight are found.
+        Edges of a larger norm are found.
     enough_rows : bool
         Whether it promises anything for so few rows.
     """

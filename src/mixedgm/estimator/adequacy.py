@@ -25,7 +25,7 @@ class AdequacyMethods(HasModel):
 
     def predictability(
         self,
-        X: Any,
+        X: object,
         sample_weight: ArrayLike | None = None,
         *,
         folds: int | None = None,
@@ -74,7 +74,7 @@ class AdequacyMethods(HasModel):
 
     def check_fit(
         self,
-        X: Any,
+        X: object,
         *,
         sample_weight: ArrayLike | None = None,
         refit: bool = True,
@@ -175,7 +175,7 @@ class AdequacyMethods(HasModel):
 
     def missing_report(
         self,
-        X: Any,
+        X: object,
         sample_weight: ArrayLike | None = None,
         *,
         alpha: float = 0.05,

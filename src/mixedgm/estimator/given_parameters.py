@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -74,10 +73,10 @@ def from_params(
 
 
 def random_model(
-    graph: Any,
+    graph: object,
     *,
-    types: Any = None,
-    sizes: Any = None,
+    types: object = None,
+    sizes: object = None,
     bias: float = 0.0,
     random_state: RandomState = None,
     frame: str = "auto",

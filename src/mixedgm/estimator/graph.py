@@ -62,7 +62,7 @@ class GraphMethods(HasModel):
         return frame(columns, model.library)
 
     def nodes(
-        self, X: Any = None, sample_weight: ArrayLike | None = None, *, folds: int = 5
+        self, X: object = None, sample_weight: ArrayLike | None = None, *, folds: int = 5
     ) -> Any:
         """Columns with kind, levels, number of edges and total strength of these, as a frame.
 

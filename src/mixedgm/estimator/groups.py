@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 
 
 def compare(
-    X: Any,
-    groups: Any,
+    X: object,
+    groups: object,
     *,
     lam: float | ArrayLike | None = None,
-    select: Any = "local-fdr",
+    select: object = "local-fdr",
     test: str = "auto",
     penalty: str = "common",
-    paired: Any = None,
-    cluster: Any = None,
+    paired: object = None,
+    cluster: object = None,
     n_perm: int | None = None,
     alpha: float = 0.05,
     limit: float | None = None,
@@ -53,9 +53,10 @@ def compare(
         How groups are compared.  "differences" finds a graph in every group, estimates every pair
         without shrinkage given the edges of all these graphs, and tests the differences;
         "permutation" shuffles the labels and fits all graphs again.  Groups may differ in means,
-        variances and shares.  "auto" tests differences where every group has at least 60 rows and
-        every level of every column; elsewhere, and where `n_perm` or `checkpoint` is given, labels
-        are shuffled.  The result says which and why.
+        variances and shares.  "auto" tests differences where every group has at least 60 rows;
+        elsewhere, and where `n_perm` or `checkpoint` is given, labels are shuffled.  The result
+        says which and why.  A pair with a column that lacks a level in some group has no test of
+        its difference; `untested` lists these pairs.
     penalty : {"common", "own"}
         For permutations.  One penalty for all groups, chosen on the whole table, in which the
         groups' own means, variances and shares are taken out and which counts as much as a mean

@@ -76,7 +76,7 @@ class MixedImputer(TransformerMixin, BaseEstimator):
         self.random_state = random_state
         self.unseen = unseen
 
-    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> MixedImputer:
+    def fit(self, X: object, y: Any = None, sample_weight: ArrayLike | None = None) -> MixedImputer:
         """Fit the model to a table with gaps.
 
         Parameters
@@ -107,7 +107,7 @@ class MixedImputer(TransformerMixin, BaseEstimator):
             del self.feature_names_in_
         return self
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: object) -> Any:
         """Fill the missing cells of rows.
 
         Parameters

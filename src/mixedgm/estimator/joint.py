@@ -51,7 +51,7 @@ class JointMethods(HasModel):
     """
 
     def log_likelihood(
-        self, X: Any, sample_weight: ArrayLike | None = None, *, limit: int | None = None
+        self, X: object, sample_weight: ArrayLike | None = None, *, limit: int | None = None
     ) -> float:
         """Mean joint log density of rows; higher is better.
 
@@ -86,7 +86,7 @@ class JointMethods(HasModel):
         densities = log_densities(model, design, How(limit=limit))
         return float(np.average(densities, weights=design.weights))
 
-    def log_density(self, X: Any, *, limit: int | None = None) -> Floats:
+    def log_density(self, X: object, *, limit: int | None = None) -> Floats:
         """Joint log density of every row, as in `log_likelihood`.
 
         Examples
@@ -254,7 +254,7 @@ class JointMethods(HasModel):
         self,
         columns: ColumnsArg,
         *,
-        data: Any = None,
+        data: object = None,
         sample_weight: ArrayLike | None = None,
         method: Method = "auto",
         random_state: RandomState = 0,
@@ -309,7 +309,7 @@ class JointMethods(HasModel):
         columns: ColumnsArg,
         given: GivenArg = None,
         *,
-        data: Any = None,
+        data: object = None,
         sample_weight: ArrayLike | None = None,
         method: Method = "auto",
         random_state: RandomState = 0,
@@ -355,7 +355,7 @@ class JointMethods(HasModel):
         self,
         given: GivenArg = None,
         *,
-        data: Any = None,
+        data: object = None,
         sample_weight: ArrayLike | None = None,
         method: Method = "auto",
         random_state: RandomState = 0,

@@ -159,29 +159,29 @@ class MixedGraphicalModel(
         self,
         lam: float | ArrayLike | None = None,
         *,
-        select: Any = "local-fdr",
+        select: object = "local-fdr",
         lams: ArrayLike | None = None,
         n_lams: int = 50,
         lam_min_ratio: float = 0.01,
         loss: str = "pseudolikelihood",
         penalty_weights: str = "calibrated",
-        penalty_factors: Any = None,
-        require: Any = None,
-        forbid: Any = None,
+        penalty_factors: object = None,
+        require: object = None,
+        forbid: object = None,
         covariates: Sequence[str] | None = None,
         penalize_covariates: bool = True,
         moderators: Sequence[str] | None = None,
         rule: str = "and",
-        types: Any = None,
-        transforms: Any = "auto",
+        types: object = None,
+        transforms: object = "auto",
         missing: str = "error",
         refit: bool | str = "auto",
-        solver: Any = "auto",
+        solver: object = "auto",
         tol: float = 1e-5,
         max_iter: int = 1000,
         device: str = "cpu",
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: object = None,
         verbose: int = 0,
     ) -> None:
         self.lam = lam
@@ -238,7 +238,7 @@ class MixedGraphicalModel(
 
     # -- fitting -----------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | str | None = None) -> Self:
+    def fit(self, X: object, y: Any = None, sample_weight: ArrayLike | str | None = None) -> Self:
         """Learn the graph of a table.
 
         Parameters

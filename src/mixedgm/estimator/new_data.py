@@ -14,9 +14,9 @@ from mixedgm.base.parallel import RandomState
 from mixedgm.base.parameters import is_integer
 from mixedgm.base.printable import few, number_of, quoted, rows
 from mixedgm.estimator.base import HasModel
+from mixedgm.families import Point
 from mixedgm.fit.fitted import FittedModel
 from mixedgm.fit.options import Options
-from mixedgm.model.kinds import Point
 from mixedgm.results.tables import probability_frame
 from mixedgm.table.decode import decode
 from mixedgm.table.encode import UnseenArg
@@ -41,8 +41,8 @@ class NewDataMethods(HasModel):
 
     def score(
         self,
-        X: Any,
-        y: Any = None,
+        X: object,
+        y: object = None,
         sample_weight: ArrayLike | str | None = None,
         *,
         unseen: UnseenArg = "ignore",
@@ -91,7 +91,11 @@ class NewDataMethods(HasModel):
         return row_score(self._model, self._rows(X, sample_weight=sample_weight, unseen=unseen))
 
     def node_scores(
-        self, X: Any, sample_weight: ArrayLike | str | None = None, *, unseen: UnseenArg = "ignore"
+        self,
+        X: object,
+        sample_weight: ArrayLike | str | None = None,
+        *,
+        unseen: UnseenArg = "ignore",
     ) -> dict[str, float]:
         """Mean negative log conditional likelihood of every column given all others.
 
@@ -115,7 +119,7 @@ class NewDataMethods(HasModel):
 
     def predict(
         self,
-        X: Any,
+        X: object,
         columns: str | Sequence[str] | None = None,
         *,
         value: Point | None = None,
@@ -188,17 +192,9 @@ class NewDataMethods(HasModel):
         from mixedgm.studies.missing.cells import predicted
 
         model = self._model
-        if is_dask(X):
-            return dask_answers(self, X, "predict", columns, value=value, unseen=unseen)
-        source = source_of(X)
-        if source is not None:
-            return concatenated(
-                [
-                    self.predict(native, columns, value=value, unseen=unseen)
-                    for native, _, _ in weighted_frames(source, None)
-                ],
-                source.library,
-            )
+        in_parts = self._in_parts("predict", X, columns, value=value, unseen=unseen)
+        if in_parts is not None:
+            return in_parts
         wanted = _wanted(model.schema, columns)
         if value not in (None, *get_args(Point)):
             raise ParameterError.must_be("value", "'mode', 'median', 'mean' or None", value)
@@ -218,7 +214,7 @@ class NewDataMethods(HasModel):
 
     @available_if(_has_discrete_target)
     def predict_proba(
-        self, X: Any, columns: str | Sequence[str] | None = None, *, unseen: UnseenArg = "error"
+        self, X: object, columns: str | Sequence[str] | None = None, *, unseen: UnseenArg = "error"
     ) -> Any:
         """Probabilities of the values of columns given all others: of levels, or of counts.
 
@@ -247,17 +243,9 @@ class NewDataMethods(HasModel):
         names = _wanted(model.schema, columns)
         if isinstance(columns, (list, tuple, np.ndarray)):
             return {name: self.predict_proba(X, name, unseen=unseen) for name in names}
-        if is_dask(X):
-            return dask_answers(self, X, "predict_proba", columns, unseen=unseen)
-        source = source_of(X)
-        if source is not None:
-            return concatenated(
-                [
-                    self.predict_proba(native, columns, unseen=unseen)
-                    for native, _, _ in weighted_frames(source, None)
-                ],
-                source.library,
-            )
+        in_parts = self._in_parts("predict_proba", X, columns, unseen=unseen)
+        if in_parts is not None:
+            return in_parts
         frame = as_frame(X)
         gaps = self._rows(frame, unseen=unseen, absent=names)
         node = model.schema.nodes[model.schema.node_index(names[0])]
@@ -266,7 +254,7 @@ class NewDataMethods(HasModel):
 
     def impute(
         self,
-        X: Any,
+        X: object,
         n_draws: int | None = None,
         *,
         random_state: RandomState = None,
@@ -367,8 +355,19 @@ class NewDataMethods(HasModel):
             drawn = resampled_draws(model, options, (rows, gaps), int(n_draws), how)
         return [filled(X, frame, gaps, each.numbers, each.codes, rounded=True) for each in drawn]
 
+    def _in_parts(self, method: str, X: object, columns: object, **options: Any) -> Any | None:
+        """What a method answers about a table in parts, put together; None for any other."""
+        if is_dask(X):
+            return dask_answers(self, X, method, columns, **options)
+        source = source_of(X)
+        if source is None:
+            return None
+        answer = getattr(self, method)
+        parts = [answer(part, columns, **options) for part, _, _ in weighted_frames(source, None)]
+        return concatenated(parts, source.library)
+
     def _mean_scores(
-        self, X: Any, sample_weight: ArrayLike | str | None, unseen: UnseenArg
+        self, X: object, sample_weight: ArrayLike | str | None, unseen: UnseenArg
     ) -> dict[str, float] | None:
         """Means of a table in parts by column, and of the score under an empty name.
 
@@ -387,7 +386,7 @@ class NewDataMethods(HasModel):
 
     def _rows(
         self,
-        X: Any,
+        X: object,
         *,
         unseen: UnseenArg,
         absent: Collection[str] = (),
@@ -418,7 +417,7 @@ def _decoded(columns: Sequence[Column], values: Mapping[str, NDArray[Any]], libr
     return decode(schema, numbers, codes, library)
 
 
-def _aligned(out: Any, X: Any) -> Any:
+def _aligned(out: object, X: Any) -> Any:
     """Give predictions for a pandas frame that frame's index, so that they can be assigned."""
     if hasattr(out, "index") and hasattr(X, "index") and hasattr(out, "iloc"):
         out.index = X.index

@@ -26,7 +26,7 @@ class ReportMethods(HasModel):
     def report(
         self,
         path: str | os.PathLike[str],
-        data: Any = None,
+        data: object = None,
         bootstrap: Bootstrap | None = None,
         tests: EdgeTests | None = None,
         comparison: GroupComparison | None = None,
@@ -110,7 +110,7 @@ class ReportMethods(HasModel):
         write_text(path, document(named))
 
     def view(
-        self, data: Any = None, *, height: int = 560, groups: Mapping[Any, Any] | None = None
+        self, data: object = None, *, height: int = 560, groups: Mapping[Any, Any] | None = None
     ) -> LiveGraph:
         """Show the live graph in a notebook.
 
@@ -150,6 +150,6 @@ class ReportMethods(HasModel):
         Appearance(groups=groups).group_colours(self._model.schema)
 
 
-def _name_of(data: Any) -> str:
+def _name_of(data: object) -> str:
     """Return the name of the file that the rows come from, where that is known."""
     return os.path.basename(os.fspath(data)) if isinstance(data, str | os.PathLike) else ""

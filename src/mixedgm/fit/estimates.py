@@ -63,7 +63,7 @@ def chosen_estimate(task: Task, path: Path, choice: Choice, options: Options) ->
     start, how = Start(theta, task.null.evaluation), (options.solver_object, options.tol)
     solution = task.confined(problem, choice.groups, start, *how, options.max_iter)
     notes = []
-    if choice.probabilities is None:  # else the account of the tests says so
+    if choice.tested is None:  # else the account of the tests says so
         notes = [f"the {len(choice.groups)} chosen edges were estimated alone, all others left out"]
     return Optimum(solution.theta, _of_solution(report, solution, task, *notes), choice.groups)
 
@@ -136,27 +136,41 @@ def refitted(task: Task, shrunken: Optimum, options: Options, choice: Choice) ->
         note = f"the estimates are shrunken: the graph cannot be refitted, {dense}"
         return replace(shrunken, report=replace(report, notes=(*report.notes, note)))
     start = Start(theta if near is None else near, task.null.evaluation)
-    tol, most, variances = options.tol, options.max_iter, choice.variances
+    tol, most = options.tol, options.max_iter
+    variances = None if choice.tested is None else choice.tested.variances
     refit = unshrunken(task, groups, start, tol=tol, max_iter=most)
     shrinks = variances is not None and bool(np.isfinite(variances[groups]).any())
     if variances is not None and shrinks:
         refit = with_variances(task, groups, refit, variances, tol=tol, max_iter=most)
+    report = replace(_of_solution(report, refit.solution, task), shrunken=shrinks)
+    found = refit.solution.theta, refit.ridge, refit.noisy
+    return _of_refit(task, report, groups, found, variances)
+
+
+def _of_refit(
+    task: Task,
+    report: FitReport,
+    groups: Ints,
+    found: tuple[Floats, Ints, Ints],
+    variances: Floats | None,
+) -> Optimum:
+    """The optimum at theta, with edges that are held by a ridge and numbers by noise."""
+    theta, held, noisy = found
     report = replace(
-        _of_solution(report, refit.solution, task),
+        report,
         refitted=True,
-        shrunken=shrinks,
-        ridge=_pairs(task, refit.ridge),
-        noisy=tuple(task.schema.nodes[s].name for s in refit.noisy.tolist()),
+        ridge=_pairs(task, held),
+        noisy=tuple(task.schema.nodes[s].name for s in noisy.tolist()),
     )
     ridge, noise = np.zeros(task.layout.n_groups), np.zeros(task.layout.nodes.n_real)
-    ridge[groups] = ridge_of(task, groups, refit.ridge, choice.variances)
-    noise[refit.noisy] = noise_worth_one_row(task)[refit.noisy]
-    return Optimum(refit.solution.theta, report, groups, ridge, noise)
+    ridge[groups] = ridge_of(task, groups, held, variances)
+    noise[noisy] = noise_worth_one_row(task)[noisy]
+    return Optimum(theta, report, groups, ridge, noise)
 
 
 def chosen_groups(task: Task, shrunken: Optimum, choice: Choice) -> Ints:
     """The graph that is refitted: what passed tests, else what is not zero."""
-    if choice.probabilities is not None and choice.groups is not None:
+    if choice.tested is not None and choice.groups is not None:
         return choice.groups
     return np.flatnonzero(task.layout.group_norms(shrunken.theta))
 
@@ -176,19 +190,9 @@ def of_rounds(
     report = _report(task, lam, options, choice, account)
     if isinstance(goal, AtLam):
         return Optimum(theta, report, goal.groups(task))
-    held, noisy = goal.ridge(task)
-    report = replace(
-        report,
-        refitted=True,
-        shrunken=goal.variances is not None,
-        ridge=_pairs(task, held),
-        noisy=tuple(task.schema.nodes[s].name for s in noisy.tolist()),
-    )
-    ridge, noise = np.zeros(task.layout.n_groups), np.zeros(task.layout.nodes.n_real)
-    groups = goal.groups(task)
-    ridge[groups] = ridge_of(task, groups, held, goal.variances)
-    noise[noisy] = noise_worth_one_row(task)[noisy]
-    return Optimum(theta, report, groups, ridge, noise)
+    report = replace(report, shrunken=goal.variances is not None)
+    found = theta, *goal.ridge(task)
+    return _of_refit(task, report, goal.groups(task), found, goal.variances)
 
 
 def certified(design: Design | PartedDesign, task: Task, optimum: Optimum) -> FitReport:
@@ -326,7 +330,7 @@ def _report(
         open_end=choice.open_end if choice else "",
         not_considered=choice.reasons if choice and any(choice.reasons) else (),
         criterion=(choice.label or None) if choice else None,
-        untested=choice.untested if choice else (),
+        untested=choice.tested.untested if choice and choice.tested else (),
         loss=options.loss,
         rule=options.rule,
     )

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from mixedgm.base.errors import DistributionError, ParameterError, SamplingWarning
 from mixedgm.base.printable import quoted
+from mixedgm.families import Point
 from mixedgm.fit.report import FitReport as FitReport
 from mixedgm.inference.strength import ConditionalInformation, RestRows, freedom, strength
 from mixedgm.joint.margins import Margins, NodeTerms
 from mixedgm.model.conditional_gaussian import ConditionalGaussian
-from mixedgm.model.kinds import Point
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.model.params import Params, joined
 from mixedgm.path.path import Path

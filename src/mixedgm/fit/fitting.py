@@ -51,7 +51,7 @@ from mixedgm.path.task import Reference, Task, prepare
 from mixedgm.rows.arrays import arrays_on
 from mixedgm.rows.contract import Moments
 from mixedgm.select.crossval import CV
-from mixedgm.select.evidence import Choice, Evidence
+from mixedgm.select.evidence import Choice, Evidence, Traits
 from mixedgm.select.selection import GivenLam, choose
 from mixedgm.select.stability import StabilitySelection, StARS
 from mixedgm.solve.loop import Status
@@ -64,7 +64,7 @@ from mixedgm.table.schema import Schema
 
 
 def fit_path(
-    X: Any,
+    X: object,
     lams: ArrayLike | None = None,
     *,
     sample_weight: ArrayLike | str | None = None,
@@ -122,7 +122,7 @@ def fit_path(
 
 
 def fit_table(
-    X: Any, library: str, options: Options, sample_weight: ArrayLike | str | None = None
+    X: object, library: str, options: Options, sample_weight: ArrayLike | str | None = None
 ) -> FittedModel:
     """Encode the table, fit it, and warn about what did not converge."""
     _require_device(options)
@@ -224,7 +224,7 @@ def _fitted(found: _Estimated, library: str, certify: bool) -> FittedModel:
         path=found.path,
         scores=choice.scores,
         selection_frequency=_by_nodes(task, choice.frequencies),
-        edge_probability=_by_nodes(task, choice.probabilities),
+        edge_probability=_by_nodes(task, choice.tested.probabilities if choice.tested else None),
         margins=table_margins(task),
         rows=RestRows.of(found.design),
     )
@@ -355,7 +355,7 @@ def _by_rounds(
         edges = None if nodewise else graph
         del ends
     if options.refits and not dense:
-        variances = None if nodewise else choice.variances
+        variances = None if nodewise or not choice.tested else choice.tested.variances
         goal = Unpenalised(graph, options.max_iter, variances)
     keep = runtime.keep_interrupted
     ends = joint.settle(goal, start, tol=options.tol, show=runtime.show, keep_interrupted=keep)
@@ -405,18 +405,20 @@ def table_margins(task: Task) -> Margins | None:
     return Margins.of(moments, task.units, task.observed, task.schema.spans)
 
 
-def encode(X: Any, options: Options, sample_weight: ArrayLike | str | None = None) -> Design | Gaps:
+def encode(
+    X: object, options: Options, sample_weight: ArrayLike | str | None = None
+) -> Design | Gaps:
     """Check the table and turn it into numbers; a table with gaps that are modelled keeps them."""
     if options.moderator_names:
         X = as_frame(X)
         options.check_moderators(X)
-    how = _how(options, sample_weight)
+    how = options.reading(sample_weight)
     design: Design | Gaps
     if options.missing == "model":
         gaps, _ = learn_gaps(X, **how)
         design = gaps if gaps.missing.any() else gaps.complete
     else:
-        design, _ = learn(X, missing=options.missing, **how)
+        design, _ = learn(X, **how)
     _check_roles(design.schema, options)
     return design
 
@@ -426,20 +428,9 @@ def encode_parts(
 ) -> PartedDesign:
     """Check a table in parts and turn every part into numbers."""
     _refuse_parts(options)
-    design, _ = learn_parts(reader, missing=options.missing, **_how(options, sample_weight))
+    design, _ = learn_parts(reader, **options.reading(sample_weight))
     _check_roles(design.schema, options)
     return design
-
-
-def _how(options: Options, sample_weight: ArrayLike | str | None) -> dict[str, Any]:
-    """How a table is read."""
-    return {
-        "types": options.types,
-        "transforms": options.transforms,
-        "covariates": options.all_covariates,
-        "sample_weight": sample_weight,
-        "forbid": options.forbid,
-    }
 
 
 def _check_roles(schema: Schema, options: Options) -> None:
@@ -538,7 +529,7 @@ def announce(
         design.schema.columns,
         design.n_rows,
         n_lams=_LAMS_FOR_ONE if options.lam is not None else n_lams,
-        times=getattr(options.criterion, "effort", 1.0),
+        times=Traits.of(options.criterion).effort,
         n_threads=options.n_threads,
     )
     finding = expected.finding

@@ -13,10 +13,10 @@ import numpy as np
 
 from mixedgm.base.errors import ParameterError, SamplingWarning, TooLargeError
 from mixedgm.base.printable import quoted
+from mixedgm.families import KINDS
 from mixedgm.fit.fitted import FittedModel
 from mixedgm.fit.report import FitReport
 from mixedgm.model.conditional_gaussian import ConditionalGaussian
-from mixedgm.model.kinds import KINDS
 from mixedgm.model.layout import Floats
 from mixedgm.model.params import Params
 from mixedgm.table.declarations import Count, Ordinal

@@ -6,14 +6,14 @@ import numbers
 import re
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
-from typing import Any, cast, get_args
+from typing import TYPE_CHECKING, Any, cast, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from mixedgm.base.errors import ModelFileError, NotYetError, ParameterError, near_matches
 from mixedgm.base.parallel import Runtime, check_n_jobs, n_workers, seeds
-from mixedgm.base.parameters import ensure, is_integer, is_real
+from mixedgm.base.parameters import ensure, ensure_in, is_integer, is_real
 from mixedgm.base.printable import few, number_of, quoted
 from mixedgm.path.path import given_lams
 from mixedgm.path.recipe import Lam, Loss, Moderated, Recipe, Weights
@@ -21,7 +21,7 @@ from mixedgm.penalty.weights import deviation_factors, pair_factors
 from mixedgm.select.criteria import AIC, BIC, EBIC
 from mixedgm.select.crossval import CV, Holdout
 from mixedgm.select.error_rates import FDR, LocalFDR
-from mixedgm.select.evidence import Criterion
+from mixedgm.select.evidence import Criterion, Traits
 from mixedgm.select.selection import NAMED
 from mixedgm.select.stability import StabilitySelection, StARS
 from mixedgm.solve.choose import solver_for
@@ -29,10 +29,13 @@ from mixedgm.solve.loop import Solver
 from mixedgm.solve.monte_carlo import MonteCarlo
 from mixedgm.solve.proximal_gradient import ProximalGradient
 from mixedgm.solve.proximal_newton import ProximalNewton
-from mixedgm.table.checks.check import MissingArg, raise_or_warn, resolve_options
+from mixedgm.table.checks.check import MissingArg, Reading, raise_or_warn, resolve_options
 from mixedgm.table.declarations import Count, Ordinal
 from mixedgm.table.read import Frame
 from mixedgm.table.schema import Schema
+
+if TYPE_CHECKING:
+    from mixedgm.fit.fitted import FittedModel
 
 _CHOICES: dict[str, tuple[Any, ...]] = {
     "loss": get_args(Loss),
@@ -79,12 +82,11 @@ class Options:
         for name in ("n_lams", "max_iter"):
             n = getattr(self, name)
             ensure(is_integer(n, 1), name, "an integer of at least 1", n)
-        ratio, tol, verbose = self.lam_min_ratio, self.tol, self.verbose
-        inside = is_real(ratio) and 0.0 < ratio < 1.0
-        ensure(inside, "lam_min_ratio", "a float in (0, 1)", ratio)
-        ensure(is_real(tol) and 0.0 < tol < np.inf, "tol", "a float in (0, inf)", tol)
+        ensure_in("(0, 1)", lam_min_ratio=self.lam_min_ratio)
+        ensure_in("(0, inf)", tol=self.tol)
         check_n_jobs(self.n_jobs)
-        ensure(is_integer(verbose, 0), "verbose", "0 or a positive integer", verbose)
+        whole = is_integer(self.verbose, 0)
+        ensure(whole, "verbose", "0 or a positive integer", self.verbose)
         for name, allowed in _CHOICES.items():
             if not _among(getattr(self, name), allowed):
                 *first, last = map(repr, allowed)
@@ -98,13 +100,13 @@ class Options:
         if self.lams is not None:
             given_lams(self.lams)
         self._check_not_yet()
-        folder = getattr(self._criterion(), "checkpoint", None)
-        if folder is not None and self.random_state is None:
+        traits = Traits.of(self._criterion())
+        if traits.checkpoint is not None and self.random_state is None:
             raise ParameterError(
                 "a checkpoint needs random_state, so that the same rows are drawn when the work "
                 "is resumed; give an integer, for example random_state=0."
             )
-        if getattr(self._criterion(), "per_node", False) and self.loss != "nodewise":
+        if traits.per_node and self.loss != "nodewise":
             raise ParameterError(
                 "per_node=True chooses one lam per column, for regressions that share no "
                 f"parameters; with loss={self.loss!r} both ends of an edge share it. Use "
@@ -214,8 +216,7 @@ class Options:
     def check_against(self, schema: Schema, library: str) -> None:
         """Raise what a fit of a table with this schema would say about the options."""
         frame = Frame(schema.table_names, (), 0, library)
-        covariates = self.all_covariates
-        _, findings = resolve_options(frame, self.types, self.transforms, covariates)
+        _, findings = resolve_options(frame, self.reading())
         raise_or_warn(findings)
         self.check_moderators(frame)
         self.given_lam(schema)
@@ -241,7 +242,18 @@ class Options:
             Moderated(nodes, deviation_factors(schema, nodes, *wishes)) if nodes else None,
             self.refits,
             device=self.device,
-            **({"most_parameters": np.inf} if getattr(self.criterion, "all_pairs", False) else {}),
+            **({"most_parameters": np.inf} if Traits.of(self.criterion).all_pairs else {}),
+        )
+
+    def reading(self, sample_weight: ArrayLike | str | None = None) -> Reading:
+        """How a table is read."""
+        return Reading(
+            types=self.types,
+            transforms=self.transforms,
+            covariates=self.all_covariates,
+            missing=self.missing,
+            sample_weight=sample_weight,
+            forbid=self.forbid,
         )
 
     @property
@@ -279,7 +291,7 @@ class Options:
         """
         if self.refit != "auto":
             return bool(self.refit)
-        return bool(getattr(self.criterion, "refit", False))
+        return bool(Traits.of(self.criterion).refit)
 
     def _criterion(self) -> Criterion:
         if isinstance(self.select, str) and self.select in NAMED:
@@ -305,13 +317,23 @@ class Options:
         return n_workers(self.n_jobs)
 
 
+def of_estimator(model: Any, **changes: Any) -> tuple[FittedModel, Options]:
+    """The model that an estimator holds, and its options with some changes."""
+    from sklearn.utils.validation import check_is_fitted
+
+    estimator = hasattr(model, "get_params") and hasattr(model, "fit")
+    ensure(estimator, "model", "a fitted MixedGraphicalModel", model)
+    check_is_fitted(model, "fitted_")
+    return model.fitted_, Options(**(model.get_params(deep=False) | changes))
+
+
 def is_device(value: object) -> bool:
     """Whether it names the processor or a GPU; or a library, by which tests stand in for one."""
     names = r"cpu|cuda(:\d{1,3})?|numpy|torch"
     return isinstance(value, str) and re.fullmatch(names, value) is not None
 
 
-def _moderator(schema: Schema, name: Any) -> int:
+def _moderator(schema: Schema, name: object) -> int:
     """The node of a moderator: by name, or (for an array) by position."""
     if isinstance(name, numbers.Integral) and str(name) not in schema.names:
         name = schema.table_names[int(name)]
@@ -359,7 +381,7 @@ class ObjectText(str):
     """The text of an object that no file can hold; the object itself is gone."""
 
 
-def to_plain(value: Any) -> Any:
+def to_plain(value: object) -> Any:
     """Return a JSON-able value; objects that have no plain form become their text.
 
     Examples
@@ -388,7 +410,7 @@ def to_plain(value: Any) -> Any:
     return {"text": repr(value)}
 
 
-def from_plain(value: Any) -> Any:
+def from_plain(value: object) -> Any:
     """Undo `to_plain`; only the known option classes are ever made."""
     if isinstance(value, list):
         return [from_plain(item) for item in value]

@@ -108,6 +108,18 @@ class PairEstimates:
         mean = np.repeat(_mean_left(self.layout, left), self.layout.sizes)
         return replace(self.rescaled(mean), left=left)
 
+    def among(self, groups: Ints) -> PairEstimates:
+        """The estimates of some groups, in ascending order."""
+        if len(groups) == self.layout.n_groups:
+            return self
+        return replace(
+            self,
+            layout=self.layout.restrict(groups),
+            eta=self.eta[self.layout.edge_places(groups)],
+            covariance=self.covariance[spans(self.start[groups], self.layout.sizes[groups] ** 2)],
+            missing=None if self.missing is None else self.missing[groups],
+        )
+
     def rescaled(self, unit: Floats) -> PairEstimates:
         """Estimates times these numbers (edge parameters,), with their covariances."""
         if not len(self.covariance):

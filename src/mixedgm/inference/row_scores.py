@@ -14,13 +14,14 @@ covariates.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mixedgm.families import Conditional, Family
 from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.model.moderation import level_basis
 from mixedgm.rows.memory import MemoryRows
@@ -105,37 +106,28 @@ class Scorer:
 
     def score(self, rows: MemoryRows, part: slice | Ints, *, curved: bool = False) -> RowScores:
         """Score these rows; `curved` asks for curvatures, too."""
-        layout, reduced, nodes = self.layout, self.reduced, self.layout.nodes
-        p, codes = nodes.n_gaussian, rows.codes[part]
-        columns = self.columns(rows, part)
-        d = reduced.n_columns
-        seen, predictors = columns[:, :d], columns @ self.coef
-        own = np.zeros((len(codes), reduced.n_node_terms))
-        precision = self.theta[layout.diagonal]
-        mean = (predictors[:, :p] + self.theta[layout.linear]) / precision
-        own[:, reduced.linear] = mean - seen[:, :p]
-        own[:, reduced.diagonal] = 0.5 * (seen[:, :p] ** 2 - mean**2 - 1.0 / precision)
-        predictors[:, :p] = mean
-        curvatures = [_gaussian_curvature(*each) for each in zip(mean.T, precision, strict=True)]
-        for j in range(len(nodes.n_levels)):
-            at = reduced.nodes.columns_of(p + j)
-            given = predictors[:, at], codes[:, j]
-            if nodes.spiked_nodes[p + j]:
-                expected, terms, curvature = self._spiked_score(j, *given, seen[:, at])
-            else:
-                expected, terms, curvature = self._softmax_score(j, *given, curved)
-            predictors[:, at] = expected
-            own[:, reduced.node_terms_of(p + j)] = terms
-            curvatures.append(curvature)
-        residuals = predictors - seen
-        if layout.covariates:
-            for v in layout.covariates:
-                residuals[:, reduced.nodes.columns_of(v)] = 0.0
-                own[:, reduced.node_terms_of(v)] = 0.0
+        layout, reduced = self.layout, self.reduced
+        columns, codes = self.columns(rows, part), rows.codes[part]
+        residuals, n = columns @ self.coef, len(columns)
+        own = np.zeros((n, reduced.n_node_terms))
+        curvatures: list[ResidualSlopes] = []
+        for run in self._runs:
+            seen = columns[:, run.columns]
+            given = run.family.given(run.own, run.by_node(residuals[:, run.columns]))
+            code = layout.nodes.codes_of(run.nodes, codes)
+            numbers = run.family.numbers(code, run.by_node(seen))
+            run.write(given.scores(code, numbers), own)
+            residuals[:, run.columns] = given.columns.reshape(-1, n).T
+            if curved:
+                slopes = zip(*given.covariances(), strict=True)
+                curvatures += [ResidualSlopes(*(np.moveaxis(x, -1, 0) for x in y)) for y in slopes]
+        residuals -= columns[:, : reduced.n_columns]
+        for v in layout.covariates:
+            residuals[:, reduced.nodes.columns_of(v)] = 0.0
+            own[:, reduced.node_terms_of(v)] = 0.0
+            if curved:
                 curvatures[v] = ResidualSlopes(*(0.0 * part for part in curvatures[v]))
-        return self.inflated(
-            RowScores(columns, residuals, own, tuple(curvatures) if curved else ())
-        )
+        return self.inflated(RowScores(columns, residuals, own, tuple(curvatures)))
 
     def inflated(self, scores: RowScores) -> RowScores:
         """Scores without inflation -> with it."""
@@ -150,30 +142,32 @@ class Scorer:
 
     def own_statistics(self, rows: MemoryRows, part: slice | Ints) -> Floats:
         """(m, n_node_terms) what own terms multiply in the log density."""
-        reduced, nodes = self.reduced, self.layout.nodes
-        p, codes = nodes.n_gaussian, rows.codes[part]
-        numbers = rows.numbers[part]
+        reduced, codes, seen = self.reduced, rows.codes[part], rows.numbers[part]
         out = np.zeros((len(codes), reduced.n_node_terms))
-        out[:, reduced.linear] = numbers[:, :p]
-        out[:, reduced.diagonal] = -0.5 * numbers[:, :p] ** 2
-        for j in range(len(nodes.n_levels)):
-            to = reduced.node_terms_of(p + j)
-            if nodes.spiked_nodes[p + j]:
-                _, middle, _ = nodes.scores[nodes.slots_of(j)]
-                there = codes[:, j] > 0
-                seen = numbers[:, reduced.nodes.columns_of(p + j)]
-                x = np.where(there, seen[:, 1] + middle, 0.0)
-                out[:, to] = np.column_stack([there, x, -0.5 * x**2])
-            else:
-                out[:, to] = self._features(j)[codes[:, j]]
+        for run in self._runs:
+            code = self.layout.nodes.codes_of(run.nodes, codes)
+            numbers = run.family.numbers(code, run.by_node(seen[:, run.columns]))
+            run.write(run.family.statistics(code, numbers).swapaxes(0, 1), out)
         for v in self.layout.covariates:
             out[:, reduced.node_terms_of(v)] = 0.0
         return out
 
-    def _features(self, j: int) -> Floats:
-        """(values, own terms) what the own terms of a node with finitely many values multiply."""
-        nodes = self.layout.nodes
-        return level_basis(nodes.n_levels[j]) if nodes.free[j] else nodes.term_features(j)
+    @cached_property
+    def _runs(self) -> list[_Run]:
+        nodes, theta, layout = self.layout.nodes, self.theta, self.layout
+        numbers = np.column_stack([theta[layout.linear], theta[layout.diagonal]])
+        slots = nodes.own_slots(numbers, theta[layout.biases])
+        return [
+            _Run.of(self.reduced, run, family.in_basis(level_basis), own)
+            for (run, family), own in zip(nodes.runs, slots, strict=True)
+        ]
+
+    def given(self, node: int, predictors: Floats) -> tuple[Family, Conditional]:
+        """The family of one node, and its distribution in rows with these predictors (m, width)."""
+        family = self.layout.nodes.families[node].in_basis(level_basis)
+        run = next(run for run in self._runs if run.nodes.start <= node < run.nodes.stop)
+        own = run.own[node - run.nodes.start]
+        return family, family.given(own[None], predictors.T[None])
 
     @cached_property
     def coef(self) -> Floats:
@@ -203,98 +197,41 @@ class Scorer:
             parts.append(design_column[at] @ level_basis(nodes.n_levels[j]))
         return np.concatenate(parts)
 
-    # -- conditionals of discrete nodes, by their numbers ------------------------------------------
 
-    @cached_property
-    def _own_logits(self) -> Floats:
-        return self.layout.nodes.own_logits(self.theta[self.layout.biases])
+class _Run(NamedTuple):
+    """Nodes whose conditionals are computed together."""
 
-    def seen_values(self, j: int) -> Floats:
-        """(values, columns) what others see of every value of a node with finitely many."""
-        nodes = self.layout.nodes
-        if nodes.scored_nodes[nodes.n_gaussian + j]:
-            return nodes.scores[nodes.slots_of(j)][:, None]
-        return level_basis(nodes.n_levels[j])
+    nodes: slice
+    columns: slice
+    """Their design columns, in contrasts."""
+    terms: list[slice]
+    """For each own term, where it stands, node by node."""
+    family: Family
+    own: Floats
 
-    def odds(self, j: int, predictors: Floats) -> Floats:
-        """(values, m) in proportion to the chances of the values of a node with finitely many.
+    @classmethod
+    def of(cls, reduced: Layout, nodes: slice, family: Family, own: Floats) -> _Run:
+        start = reduced.nodes.column_start
+        at = np.array([reduced.node_terms_of(v) for v in range(nodes.start, nodes.stop)])
+        step = at[1] - at[0] if len(at) > 1 else np.ones_like(at[0])
+        ends = zip(at[0].tolist(), at[-1].tolist(), step.tolist(), strict=True)
+        terms = [slice(first, last + 1, by) for first, last, by in ends]
+        return cls(
+            nodes, slice(int(start[nodes.start]), int(start[nodes.stop])), terms, family, own
+        )
 
-        Values by rows: sums over a few neighbours in memory would be several times slower.
-        """
-        out: Floats = self.seen_values(j) @ predictors.T
-        out += self._own_logits[self.layout.nodes.slots_of(j)][:, None]
-        out -= out.max(axis=0)
-        return np.exp(out, out=out)
+    def write(self, terms: Sequence[Floats] | Floats, out: Floats) -> None:
+        """Put terms, (G, n) each, where they stand in `out` (n, n_node_terms)."""
+        if isinstance(terms, np.ndarray) and len(self.own) == 1 and self.terms:
+            out[:, self.terms[0].start : self.terms[-1].stop] = terms[:, 0].T
+            return
+        for at, values in zip(self.terms, terms, strict=True):
+            out[:, at] = values.T
 
-    def spiked_parts(self, j: int, predictors: Floats) -> tuple[Floats, Floats, float]:
-        """(m,) of a node that is zero or any number: chance of a number; its mean and precision."""
-        nodes = self.layout.nodes
-        unit, _, _ = nodes.scores[nodes.slots_of(j)]
-        height, slope, precision = self._own_logits[nodes.slots_of(j)]
-        slope = slope + predictors[:, 1]
-        odds = height + unit * predictors[:, 0] + 0.5 * slope**2 / precision
-        odds += 0.5 * np.log(2.0 * np.pi / precision)
-        return 0.5 + 0.5 * np.tanh(0.5 * odds), slope / precision, float(precision)
-
-    def _softmax_score(
-        self, j: int, predictors: Floats, codes: NDArray[np.integer], curved: bool
-    ) -> tuple[Floats, Floats, ResidualSlopes]:
-        """Expected design columns of a node with finitely many values; derivatives in own terms."""
-        chance = self.odds(j, predictors)
-        chance /= chance.sum(axis=0)
-        values = self.seen_values(j)
-        features = self._features(j)
-        expected = chance.T @ values
-        curvature = _finite_curvature(chance, values, features, expected) if curved else _FLAT
-        chance[codes, np.arange(len(codes))] -= 1.0
-        return expected, chance.T @ features, curvature
-
-    def _spiked_score(
-        self, j: int, predictors: Floats, codes: NDArray[np.integer], seen: Floats
-    ) -> tuple[Floats, Floats, ResidualSlopes]:
-        """The same of a node that is zero or any real number."""
-        unit, middle, share = self.layout.nodes.scores[self.layout.nodes.slots_of(j)]
-        chance, mean, precision = self.spiked_parts(j, predictors)
-        there = codes > 0
-        x = np.where(there, seen[:, 1] + middle, 0.0)
-        square = chance * (1.0 / precision + mean**2)
-        own = np.column_stack([chance - there, chance * mean - x, 0.5 * (x**2 - square)])
-        expected = np.column_stack([unit * chance - share, chance * mean - middle])
-        return expected, own, _spiked_curvature(unit, chance, mean, 1.0 / precision)
-
-
-_FLAT = ResidualSlopes(np.zeros((0, 0, 0)), np.zeros((0, 0, 0)))
-
-
-def _gaussian_curvature(mean: Floats, precision: float) -> ResidualSlopes:
-    """Of (predictor + linear term) / precision."""
-    own = np.column_stack([np.ones(len(mean)), -mean]) / precision
-    return ResidualSlopes(np.full((len(mean), 1, 1), 1.0 / precision), own[:, None, :])
-
-
-def _finite_curvature(
-    chance: Floats, values: Floats, features: Floats, expected: Floats
-) -> ResidualSlopes:
-    """Covariances of values (n, w) with themselves and with features, under chances (n, m)."""
-
-    def covariance(other: Floats, mean: Floats) -> Floats:
-        w, o = values.shape[1], other.shape[1]  # none, where a column has one level only
-        products = (values[:, :, None] * other[:, None, :]).reshape(len(values), w * o)
-        second = (chance.T @ products).reshape(len(expected), w, o)
-        return np.asarray(second - expected[:, :, None] * mean[:, None, :])
-
-    return ResidualSlopes(covariance(values, expected), covariance(features, chance.T @ features))
-
-
-def _spiked_curvature(unit: float, chance: Floats, mean: Floats, variance: float) -> ResidualSlopes:
-    """Covariances of unit b and bx with themselves, and with b, bx and -bx^2 / 2; b is 0 or 1."""
-    first, second = chance * mean, chance * (mean**2 + variance)
-    third = chance * (mean**3 + 3.0 * mean * variance)
-    rest = 1.0 - chance
-    of_b = np.stack([chance * rest, first * rest, -0.5 * second * rest], axis=1)
-    of_x = np.stack([first * rest, second - first**2, 0.5 * (first * second - third)], axis=1)
-    own = np.stack([unit * of_b, of_x], axis=1)
-    return ResidualSlopes(own[:, :, :2] * np.array([unit, 1.0]), own)
+    def by_node(self, columns: Floats) -> Floats:
+        """(G, width, n) columns (n, G * width) of the nodes."""
+        n_nodes, (n, width) = len(self.own), columns.shape
+        return columns.T.reshape(n_nodes, width // n_nodes, n)
 
 
 # -- redrawn rows ----------------------------------------------------------------------------------
@@ -351,20 +288,8 @@ def _drawn(
     scorer: Scorer, rows: MemoryRows, node: int, predictors: Floats, rng: np.random.Generator
 ) -> Floats:
     """(m, columns) what others see of a node, drawn given its predictors; codes are set."""
-    layout, nodes, n = scorer.layout, scorer.layout.nodes, len(predictors)
-    if nodes.is_gaussian(node):
-        precision = float(scorer.theta[layout.diagonal][node])
-        mean = (predictors + scorer.theta[layout.linear][node]) / precision
-        return np.asarray(mean + rng.standard_normal((n, 1)) / np.sqrt(precision))
-    j = nodes.place(node)
-    if nodes.spiked_nodes[node]:
-        chance, mean, precision = scorer.spiked_parts(j, predictors)
-        unit, middle, share = nodes.scores[nodes.slots_of(j)]
-        there = rng.random(n) < chance
-        amount = np.where(there, mean + rng.standard_normal(n) / np.sqrt(precision), 0.0)
-        rows.codes[:, j] = there
-        return np.column_stack([unit * there - share, amount - middle])
-    odds = scorer.odds(j, predictors).cumsum(axis=0)
-    code = (odds[:-1] < rng.random(n) * odds[-1]).sum(axis=0)
-    rows.codes[:, j] = code
-    return np.asarray(scorer.seen_values(j)[code])
+    family, given = scorer.given(node, predictors)
+    codes, numbers = given.drawn(rng)
+    if not scorer.layout.nodes.is_gaussian(node):
+        rows.codes[:, scorer.layout.nodes.place(node)] = codes[0]
+    return np.asarray(family.columns(codes, numbers)[0].T)

@@ -234,18 +234,17 @@ class ConditionalInformation:
             fitted = np.linalg.lstsq(weight * others, weight * gone, rcond=None)[0]
             left = self._some.mean((gone - others @ fitted)[:, 0] ** 2)
             return float(0.5 * np.log1p(left / end.precision))
-        mean, covariance = end.moments(full)
-        n, width = gone.shape
+        given, width = end.given(full), gone.shape[1]
         size = others.shape[1] * width
-        weighted = np.einsum("nwx,n->nwx", covariance, self._weights)
+        weighted = np.einsum("wxn,n->nwx", given.covariances()[0][0], self._weights)
         hessian = np.einsum("nr,nwx,ns->rwsx", others, weighted, others, optimize=True)
         pull = np.einsum("nr,nwx,nx->rw", others, weighted, gone, optimize=True).ravel()
         hessian = hessian.reshape(size, size)
         hessian += 1e-9 * np.trace(hessian) / size * np.eye(size)
         follow = np.linalg.solve(hessian, pull).reshape(-1, width)
         change = others @ follow - gone
-        more = end.log_normaliser(full + change) - end.log_normaliser(full)
-        return float(self._some.mean(more - (change * mean).sum(axis=1)))
+        more = (end.given(full + change).log_normaliser - given.log_normaliser)[0]
+        return float(self._some.mean(more - (change * given.columns[0].T).sum(axis=1)))
 
     def _following(self, u: int, v: int) -> Floats:
         """(n, 1 + columns) what else predicts node v, and a constant."""
@@ -276,7 +275,8 @@ class ConditionalInformation:
     def _spread(self, node: int) -> Floats:
         """(n, width, width) covariance of what others see of a node; of a covariate, its square."""
         if node not in self.covariates:
-            return self._ends[node].moments(self._linear[:, self.params.nodes.columns_of(node)])[1]
+            full = self._linear[:, self.params.nodes.columns_of(node)]
+            return np.moveaxis(self._ends[node].given(full).covariances()[0][0], -1, 0)
         assert self.params.moderation is not None
         middle = self.params.moderation.middle[self.params.nodes.columns_of(node)]
         away = self._seen(node) - middle

@@ -108,9 +108,8 @@ class TwoGroups:
 def likelihood_ratios(z: Floats) -> Floats:
     """(z, noncentralities) how much likelier each z is with these than with zero."""
     near = np.minimum(np.abs(z), _FAR)
-    product = np.multiply.outer(near, _NONCENTRALITIES)
-    log = np.logaddexp(product, -product) - np.log(2.0) - 0.5 * np.square(_NONCENTRALITIES)
-    return np.asarray(np.exp(log))
+    ratios = np.cosh(np.multiply.outer(near, _NONCENTRALITIES))
+    return np.asarray(ratios * np.exp(-0.5 * np.square(_NONCENTRALITIES)))
 
 
 def smoothed(edges: Floats) -> Floats:

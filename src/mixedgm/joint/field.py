@@ -17,9 +17,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mixedgm.families.gaussian import LOG_TWO_PI
 from mixedgm.joint.validity import TriangularFactor, factor
 from mixedgm.model.conditional_gaussian import ConditionalGaussian
-from mixedgm.model.density import LOG_TWO_PI
 from mixedgm.model.layout import Floats, Ints
 
 

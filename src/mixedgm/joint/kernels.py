@@ -8,7 +8,7 @@ from mixedgm.base.compiled import inner, kernel
 
 
 @kernel
-def _pick(logits, first, last, u):  # type: ignore[no-untyped-def]
+def _pick(logits, first, last, u):
     """Level drawn from the softmax of ``logits[first:last]`` with one uniform number."""
     top = logits[first]
     for a in range(first + 1, last):
@@ -26,7 +26,7 @@ def _pick(logits, first, last, u):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _pick_near(logits, first, last, u):  # type: ignore[no-untyped-def]
+def _pick_near(logits, first, last, u):
     """Draw a level as `_pick`, quicker where most levels are out of reach; uses the logits up.
 
     A level with a chance below 1e-19 of the most probable one's has none, and costs no exponential.
@@ -49,7 +49,7 @@ def _pick_near(logits, first, last, u):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def gibbs_sweep(codes, unary, pairwise, start, runs, uniforms):  # type: ignore[no-untyped-def]
+def gibbs_sweep(codes, unary, pairwise, start, runs, uniforms):
     """Redraw every column of every chain once, in place.
 
     `unary` has one row for all chains, or one for each block of consecutive chains of the same
@@ -80,14 +80,14 @@ def gibbs_sweep(codes, unary, pairwise, start, runs, uniforms):  # type: ignore[
 
 
 @inner
-def _add(total, factor, row):  # type: ignore[no-untyped-def]
+def _add(total, factor, row):
     """Add a multiple of a row, in place."""
     for a in range(len(total)):
         total[a] += factor * row[a]
 
 
 @kernel
-def scored_sweep(codes, unary, coupling, states, uniforms):  # type: ignore[no-untyped-def]
+def scored_sweep(codes, unary, coupling, states, uniforms):
     """Redraw every column of every chain once, in place, without tables of pairs of levels.
 
     The first states enter other conditionals by their scores. `states` are the first level and the
@@ -124,7 +124,7 @@ def scored_sweep(codes, unary, coupling, states, uniforms):  # type: ignore[no-u
 
 
 @kernel
-def add_level_rows(out, codes, start, rows):  # type: ignore[no-untyped-def]
+def add_level_rows(out, codes, start, rows):
     """Add to every row of `out` the rows that belong to its levels, in place."""
     n, q = codes.shape
     for i in range(n):
@@ -135,7 +135,7 @@ def add_level_rows(out, codes, start, rows):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def split_sums(table):  # type: ignore[no-untyped-def]
+def split_sums(table):
     """Sum a (b, m, k, l) table over m, and over k, in one pass."""
     b, m, k, width = table.shape
     pair = np.zeros((b, k, width))
@@ -151,7 +151,7 @@ def split_sums(table):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def row_sums(table):  # type: ignore[no-untyped-def]
+def row_sums(table):
     """Sum a (b, m, k) table over k; NumPy is slow when k is small."""
     b, m, k = table.shape
     out = np.zeros((b, m))
@@ -163,7 +163,7 @@ def row_sums(table):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def draw_residual(codes, cumulated, separator, residual, n_levels, uniforms):  # type: ignore[no-untyped-def]
+def draw_residual(codes, cumulated, separator, residual, n_levels, uniforms):
     """Draw the residual columns of a clique given its separator, for every row, in place.
 
     `cumulated` is (b, |S|, |R|): running sums of the probabilities given S.  Row i uses field i,
@@ -190,7 +190,7 @@ def draw_residual(codes, cumulated, separator, residual, n_levels, uniforms):  #
 
 
 @kernel
-def add_column(total, block):  # type: ignore[no-untyped-def]
+def add_column(total, block):
     """(n, w) and (k, w) -> (n * k, w) all sums of two rows; NumPy is slow when w is small."""
     n, width = total.shape
     k = len(block)
@@ -203,7 +203,7 @@ def add_column(total, block):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def grow(table, joined, unary):  # type: ignore[no-untyped-def]
+def grow(table, joined, unary):
     """(b, n), (n, w) and (b, w) -> (b, n * w) all sums of three."""
     n, width = joined.shape
     b = len(unary)
@@ -217,7 +217,7 @@ def grow(table, joined, unary):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def level_terms(codes, start, bias, pairwise):  # type: ignore[no-untyped-def]
+def level_terms(codes, start, bias, pairwise):
     """Biases and interactions of the levels of every row."""
     n, q = codes.shape
     out = np.zeros(n)
@@ -231,7 +231,7 @@ def level_terms(codes, start, bias, pairwise):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def count_pairs(codes, start, counts):  # type: ignore[no-untyped-def]
+def count_pairs(codes, start, counts):
     """Add one to every pair of levels of every row; `counts` is (K, K)."""
     n, q = codes.shape
     for i in range(n):
@@ -242,7 +242,7 @@ def count_pairs(codes, start, counts):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def count_levels(codes, start, counts):  # type: ignore[no-untyped-def]
+def count_levels(codes, start, counts):
     """Add one to the levels of every row; `counts` is (n, K)."""
     n, q = codes.shape
     for i in range(n):
@@ -251,7 +251,7 @@ def count_levels(codes, start, counts):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def spiked_sweep(numbers, codes, said, bias, coupling, nodes, uniforms, normals):  # type: ignore[no-untyped-def]
+def spiked_sweep(numbers, codes, said, bias, coupling, nodes, uniforms, normals):
     """Redraw every column of every chain once, in place, where the first ones have a spike at zero.
 
     `numbers` (chains, spiked columns) are their values, `codes` (chains, columns) whether they are

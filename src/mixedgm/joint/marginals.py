@@ -19,6 +19,7 @@ from scipy.special import entr, logsumexp, xlogy
 
 from mixedgm.base.errors import DistributionError, ParameterError, TooLargeError
 from mixedgm.base.progress import quietly
+from mixedgm.families.gaussian import LOG_TWO_PI
 from mixedgm.joint.conditioning import KnownColumns
 from mixedgm.joint.exact import exact, renumbered
 from mixedgm.joint.field import gaussian, integrate_out
@@ -35,7 +36,6 @@ from mixedgm.joint.sampled import (
 )
 from mixedgm.joint.tree import Tree
 from mixedgm.model.conditional_gaussian import ConditionalGaussian
-from mixedgm.model.density import LOG_TWO_PI
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.model.params import Params
 

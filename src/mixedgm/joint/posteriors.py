@@ -15,9 +15,11 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import logsumexp
 
 from mixedgm.base.errors import DistributionError
 from mixedgm.base.progress import track
+from mixedgm.families.gaussian import LOG_TWO_PI, log_normal
 from mixedgm.joint.conditioning import KnownColumns, among, columns_of, levels_of, log_weight
 from mixedgm.joint.exact import exact, log_partition, renumbered, side_by_side
 from mixedgm.joint.field import Gaussian, gaussian, integrate_out
@@ -28,7 +30,6 @@ from mixedgm.joint.sampled import Method, check_method, exact_if_possible, refus
 from mixedgm.joint.spiked import SpikedColumns
 from mixedgm.joint.tree import Tree
 from mixedgm.model.conditional_gaussian import ConditionalGaussian
-from mixedgm.model.density import LOG_TWO_PI
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.model.params import Params
 
@@ -266,8 +267,7 @@ class LoneState:
     @cached_property
     def log_z(self) -> Floats:
         """(b,) logarithms of the partition functions."""
-        top = self.unary.max(axis=1)
-        return np.asarray(top + np.log(np.exp(self.unary - top[:, None]).sum(axis=1)))
+        return np.asarray(logsumexp(self.unary, axis=1))
 
     @cached_property
     def levels(self) -> Floats:
@@ -463,10 +463,9 @@ class UnknownColumns:
                     continue
                 off = start.copy()
                 add_level_rows(off, codes, self.field.level_start, shift)
-                total = np.logaddexp(total, -0.5 * off[:, 0] ** 2 / variance)
+                total = np.logaddexp(total, log_normal(off[:, 0], 0.0, variance))
             out[block] = np.logaddexp.reduce(total.reshape(-1, _CHAINS), axis=1)
-        scale = np.log(_CHAINS * _KEPT) + 0.5 * (np.log(variance) + LOG_TWO_PI)
-        return np.asarray(out - scale)
+        return np.asarray(out - np.log(_CHAINS * _KEPT))
 
     @property
     def _block(self) -> int:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from mixedgm.base.errors import DistributionError
 from mixedgm.base.progress import track
+from mixedgm.families.gaussian import log_normal
 from mixedgm.joint.conditioning import KnownColumns
 from mixedgm.joint.exact import renumbered
 from mixedgm.joint.gibbs import Chains, diagnose
@@ -26,7 +27,6 @@ from mixedgm.joint.kernels import spiked_sweep
 from mixedgm.joint.plan import FEWER_ROWS, FEWER_SWEEPS, begin_chains
 from mixedgm.joint.validity import TriangularFactor, factor
 from mixedgm.model.conditional_gaussian import MOST_VALUES
-from mixedgm.model.density import LOG_TWO_PI
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.model.nodes import Nodes
 from mixedgm.model.params import Params
@@ -204,7 +204,7 @@ class SpikedColumns:
                 self.sweep(state, 1, rng, rows)
                 if self.unknown.is_gaussian(node):
                     variance = self.covariance[node, node]
-                    each = _normal(at, self.means(state, rows)[:, node], variance)
+                    each = log_normal(at, self.means(state, rows)[:, node], variance)
                 else:
                     each = self._log_spiked(self.unknown.place(node), at, state, rows)
                 total = np.logaddexp(total, each)
@@ -213,15 +213,11 @@ class SpikedColumns:
 
     def _log_spiked(self, j: int, values: Floats, state: ChainState, rows: slice) -> Floats:
         """Log density of a spiked column given all others of a chain."""
-        first, column = int(self.nodes.slot_start[j]), int(self.nodes.column_start[j])
-        both = slice(column, column + 2)
-        seen = self.nodes.design_columns(state.numbers, state.codes)
+        nodes, both = self.nodes, self.nodes.columns_of(j)
+        seen = nodes.design_columns(state.numbers, state.codes)
         told = seen @ self.coupling[:, both] + np.repeat(self.said[rows, both], _CHAINS, axis=0)
-        a, alpha, beta = self.bias[first : first + 3]
-        slope = alpha + told[:, 1]
-        odds = a + told[:, 0] + 0.5 * (slope**2 / beta + LOG_TWO_PI - np.log(beta))
-        not_zero = _normal(values, slope / beta, 1.0 / beta) - np.logaddexp(0.0, -odds)
-        return np.asarray(np.where(values == 0.0, -np.logaddexp(0.0, odds), not_zero))
+        given = nodes.families[j].given(self.bias[None, nodes.slots_of(j)], told.T[None])
+        return np.asarray(given.log_density(values[None] != 0.0, values[None])[0])
 
     def _blocks(self, rng: np.random.Generator) -> Iterator[tuple[slice, ChainState]]:
         """Rows to work on at once, and several chains of each after their burn-in."""
@@ -263,10 +259,6 @@ def _split(nodes: Nodes, pairs: Floats) -> tuple[Floats, Floats]:
             own[slots] = 0.5 * np.diagonal(block)
     same = nodes.column_node[:, None] == nodes.column_node
     return own, np.where(same, 0.0, pairs)
-
-
-def _normal(values: Floats, mean: Floats, variance: float) -> Floats:
-    return np.asarray(-0.5 * ((values - mean) ** 2 / variance + np.log(variance) + LOG_TWO_PI))
 
 
 def spiked_chains(

@@ -8,42 +8,76 @@ Given the rest of a row, two columns u and v have the density
 
 with their statistics T, and m_u, m_v what the rest predicts of them without the other end.  Every
 kind of column has finitely many states, in at most one of which a real number follows that is
-normal given all others: a category, an ordinal column or a count has states alone, a number has one
-state with a real number, a hurdle column has a state for zero and one with a real number.  So one
-formula holds for all pairs of kinds: with states i, j and the real numbers x, y of their last ones,
+normal given all others (`Family.states`): a category, an ordinal column or a count has states
+alone, a number has one state with a real number, a hurdle column has a state for zero and one with
+a real number.  So one formula holds for all pairs of kinds: with states i, j and the real numbers
+x, y of their last ones,
 
     I(u; v) = I(i; j) + p(i) I(x; j | i) + p(j) I(i; y | j) + p(i, j) I(x; y | i, j).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mixedgm.model.kinds import HurdleKind, Scored
+from mixedgm.families.contract import Conditional, Family, States
+from mixedgm.families.finite import FiniteConditional, FiniteFamily
+from mixedgm.families.gaussian import GaussianConditional, log_integral
+from mixedgm.families.hurdle import HurdleConditional
 from mixedgm.model.layout import Floats
 from mixedgm.model.moderation import Moderation
+from mixedgm.model.nodes import Nodes
 from mixedgm.model.params import Params
 
-LOG_TWO_PI = float(np.log(2.0 * np.pi))
-_FARTHEST = 1e300
 _SPARSE = 0.02
 """Share of the coefficients that are not zero, below which products skip the others."""
 
 
 @dataclass(frozen=True, eq=False)
 class RowConditionals:
-    """Conditionals of a block of rows.
+    """Conditionals of a block of rows, run by run of the nodes."""
 
-    `mean` (n, p) and `variance` (p,) of the Gaussian nodes, then of spiked ones where they are not
-    zero; `log_prob` (n, sum of levels) of the discrete ones, of a spiked one, zero or not.
-    """
+    nodes: Nodes
+    n_rows: int
+    parts: list[Conditional]
 
-    mean: Floats
-    variance: Floats
-    log_prob: Floats
+    @property
+    def _real(self) -> list[GaussianConditional | HurdleConditional]:
+        return [x for x in self.parts if isinstance(x, GaussianConditional | HurdleConditional)]
+
+    @property
+    def mean(self) -> Floats:
+        """(n, n_real) means of Gaussian nodes, then of spiked ones where they are not zero."""
+        mean = [part.mean for part in self._real] or [np.zeros((0, self.n_rows))]
+        if not self.nodes.n_spiked:
+            return np.asarray(mean[0].T)
+        return np.concatenate(mean).T + self.nodes.locations
+
+    @property
+    def variance(self) -> Floats:
+        """(n_real,) variances of the same."""
+        return np.concatenate([np.zeros(0), *(part.variance[:, 0] for part in self._real)])
+
+    @cached_property
+    def log_prob(self) -> Floats:
+        """(n, sum of levels) of discrete nodes; of a spiked one, zero or not."""
+        n_values = int(self.nodes.level_start[-1])
+        out, first = np.empty((n_values, self.n_rows)), 0
+        for part in self.parts:
+            if isinstance(part, FiniteConditional | HurdleConditional):
+                table = part.log_prob.reshape(-1, self.n_rows)
+                out[first : first + len(table)] = table
+                first += len(table)
+        return out.T
+
+    @property
+    def columns(self) -> Floats:
+        """(n, d) expected design columns."""
+        return np.concatenate([part.columns.reshape(-1, self.n_rows) for part in self.parts]).T
 
 
 def conditionals(
@@ -62,19 +96,18 @@ def conditionals(
     >>> conditionals(params, np.array([[3.0]]), np.array([[0]])).mean
     array([[0.]])
     """
-    linear = predictors(params, numbers, codes)
-    nodes, variance = params.nodes, 1.0 / params.precisions
-    mean = (linear[:, nodes.real_columns] + params.linear_terms) * variance
-    if nodes.n_spiked:
-        mean += nodes.locations
-    # Levels by rows: reductions over a few neighbours in memory would be several times slower.
-    log_prob = _logits(params, linear)
-    for j in range(len(params.n_levels)):
-        part = log_prob[params.levels_of(j)]
-        part -= part.max(axis=0)
-        part -= np.log(np.exp(part).sum(axis=0))
-        share_with_unseen(part, params.bias_of(params.nodes.n_gaussian + j), n_observed)
-    return RowConditionals(mean, variance, log_prob.T)
+    linear, nodes, parts = predictors(params, numbers, codes).T, params.nodes, []
+    # Rows last: reductions over a few neighbours in memory would be several times slower.
+    others = np.ascontiguousarray(linear[nodes.n_gaussian :])
+    for (run, family), own in zip(nodes.runs, params.own_slots, strict=True):
+        first, last = nodes.column_start[[run.start, run.stop]] - nodes.n_gaussian
+        part = others[first:last] if first >= 0 else linear[: nodes.n_gaussian]
+        given = family.given(own, part.reshape(len(own), -1, len(codes)))
+        if isinstance(given, FiniteConditional) and np.isneginf(own).any():
+            share_with_unseen(given.log_prob[0], own[0], n_observed)
+            given = FiniteConditional.of(given.family, given.log_prob)
+        parts.append(given)
+    return RowConditionals(nodes, len(codes), parts)
 
 
 def predictors(params: Params, numbers: Floats, codes: NDArray[np.integer]) -> Floats:
@@ -83,24 +116,6 @@ def predictors(params: Params, numbers: Floats, codes: NDArray[np.integer]) -> F
     if params.moderation is not None:
         _add_deviations(params, params.moderation, numbers, codes, linear)
     return linear
-
-
-def _logits(params: Params, linear: Floats) -> Floats:
-    """(sum of values, n) logits, up to a constant, from the predictors of all design columns."""
-    nodes = params.nodes
-    out = np.empty((int(nodes.level_start[-1]), len(linear)))
-    first = int(nodes.level_start[nodes.first_indicator])
-    out[first:] = linear[:, nodes.indicators].T
-    for j in range(nodes.n_spiked, nodes.first_indicator):
-        column = linear[:, nodes.column_start[nodes.n_gaussian + j]]
-        np.multiply(nodes.scores[nodes.slots_of(j)][:, None], column, out=out[nodes.levels_of(j)])
-    out[: 2 * nodes.n_spiked] = 0.0
-    out += params.logits[:, None]
-    for j, (first_term, column) in enumerate(zip(*nodes.spiked_terms, strict=True)):
-        _, slope, precision = params.bias[first_term : first_term + 3]
-        moved = linear[:, column + 1]
-        out[2 * j + 1] += linear[:, column] + moved * (slope + 0.5 * moved) / precision
-    return out
 
 
 def share_with_unseen(log_prob: Floats, bias: Floats, n_observed: float) -> None:
@@ -173,22 +188,15 @@ def losses(
     A cell with a negative code has a level that is not among the model's.  It counts as half a row,
     as if the level had been declared.
     """
-    given = conditionals(params, numbers, codes, n_observed)
-    with np.errstate(over="ignore"):  # a value as far away as doubles go
-        square = np.minimum(((numbers - given.mean) / np.sqrt(given.variance)) ** 2, _FARTHEST)
-    gauss = 0.5 * (square + np.log(given.variance) + LOG_TWO_PI)
-    p = params.nodes.n_gaussian
-    rows = np.arange(len(codes))
-    discrete = []
-    for j in range(len(params.n_levels)):
-        at = np.maximum(codes[:, j], 0).astype(np.intp)  # codes may be of one byte, their sum not
-        loss = -given.log_prob[rows, params.levels_of(j).start + at]
-        n_unseen = 1 + int(np.isneginf(params.bias_of(params.nodes.n_gaussian + j)).sum())
-        loss[codes[:, j] < 0] = -log_half_row(n_unseen, n_observed)
-        if j < params.nodes.n_spiked:
-            loss += np.where(codes[:, j] > 0, gauss[:, p + j], 0.0)
-        discrete.append(loss)
-    return np.column_stack([gauss[:, :p], *discrete])
+    given, nodes, out = conditionals(params, numbers, codes, n_observed), params.nodes, []
+    for (run, _), own, part in zip(nodes.runs, params.own_slots, given.parts, strict=True):
+        real, code = nodes.real_of(run, numbers), nodes.codes_of(run, codes)
+        loss = -part.log_density(np.maximum(code, 0).astype(np.intp), real)
+        if (code < 0).any():
+            n_unseen = 1 + int(np.isneginf(own).sum())
+            loss[code < 0] = -log_half_row(n_unseen, n_observed)
+        out.append(loss)
+    return np.concatenate(out).T
 
 
 # -- pair conditionals -----------------------------------------------------------------------------
@@ -206,75 +214,54 @@ _SMALLEST = 1e-200
 
 @dataclass(frozen=True, eq=False)
 class End:
-    """One column of a pair: its states, and the real number that the last of them may have."""
+    """One column of a pair: its family, and its own terms (1, slots)."""
 
-    logits: Floats
-    """(states,) own terms of the states."""
-    statistics: Floats
-    """(states, width) design columns in every state, its real number left out."""
-    is_real: bool = False
-    """Whether a real number follows in the last state; others see it in their last column."""
-    slope: float = 0.0
-    """Own linear term of the real number."""
-    precision: float = 1.0
-    """Precision of the real number given all other columns."""
+    family: Family
+    own: Floats
 
     @classmethod
     def of(cls, params: Params, node: int) -> End:
-        """A node of a model; states that cannot occur are left out."""
-        nodes = params.nodes
-        if nodes.is_gaussian(node):
-            own = float(params.terms_of(node)[0]), float(params.diagonal[node])
-            return cls(np.zeros(1), np.zeros((1, 1)), True, *own)
-        kind, place = nodes.kinds[node], nodes.place(node)
-        if isinstance(kind, HurdleKind):
-            odds, slope, precision = params.terms_of(node).tolist()
-            seen = np.array([[0.0, 0.0], [1.0, 0.0]])
-            return cls(np.array([0.0, odds]), seen, True, slope, precision)
-        logits, n = params.logits[nodes.levels_of(place)], nodes.n_levels[place]
-        if isinstance(kind, Scored):
-            every = cls(logits, kind.scores(n)[:, None])
-            return every if kind.is_free else every._thinned()
-        possible = np.isfinite(logits)
-        return cls(logits[possible], np.eye(n)[possible])
+        """A node of a model; counts have at most `MOST_STATES` states."""
+        family, own = params.nodes.families[node], params.own_of(node)
+        if isinstance(family, FiniteFamily) and family.features is not None:
+            return cls(*family.thinned(own, MOST_STATES))
+        return cls(family, own)
 
-    def _thinned(self) -> End:
-        """Return this with at most `MOST_STATES` states: later ones stand for their neighbours."""
-        n = len(self.logits)
-        if n <= MOST_STATES:
-            return self
-        kept = np.unique(np.geomspace(1, n, MOST_STATES).astype(np.int64)) - 1
-        ends = np.concatenate([[0], (kept[1:] + kept[:-1] + 1) // 2, [n]])
-        logits = self.logits[kept] + np.log(np.diff(ends))
-        return replace(self, logits=logits, statistics=self.statistics[kept])
+    @cached_property
+    def states(self) -> States:
+        """The states that can occur."""
+        return self.family.states(self.own[0])
 
-    def _states(self, predictors: Floats) -> tuple[Floats, Floats]:
-        """(n, states) logits with the real number integrated out, and (n,) its mean."""
-        logits = self.logits + predictors @ self.statistics.T
-        mean = np.zeros(len(predictors))
-        if self.is_real:
-            linear = self.slope + predictors[:, -1]
-            mean = linear / self.precision
-            logits[:, -1] += _integral(linear, self.precision)
-        return logits, mean
+    def given(self, predictors: Floats) -> Conditional:
+        """The distribution in rows with these predictors (n, width)."""
+        return self.family.given(self.own, predictors.T[None])
 
-    def log_normaliser(self, predictors: Floats) -> Floats:
-        """(n,) logarithm of the sum over all values, given what others predict (n, width)."""
-        return _log_sum(self._states(predictors)[0])
+    @property
+    def is_real(self) -> bool:
+        """Whether the last state has a real number."""
+        return self.states.number is not None
 
-    def moments(self, predictors: Floats) -> tuple[Floats, Floats]:
-        """(n, width) mean and (n, width, width) covariance of what other columns see of it."""
-        logits, middle = self._states(predictors)
-        share = np.exp(logits - _log_sum(logits)[:, None])
-        seen = np.repeat(self.statistics[None], len(share), axis=0)
-        if self.is_real:
-            seen[:, -1, -1] = middle
-        mean = np.einsum("ns,nsw->nw", share, seen)
-        seen -= mean[:, None, :]
-        covariance = np.einsum("nsw,nsx->nwx", share[:, :, None] * seen, seen)
-        if self.is_real:
-            covariance[:, -1, -1] += share[:, -1] / self.precision
-        return mean, np.asarray(covariance)
+    @property
+    def slope(self) -> float:
+        """Own linear term of the real number."""
+        assert self.states.number is not None
+        return self.states.number[0]
+
+    @property
+    def precision(self) -> float:
+        """Precision of the real number."""
+        assert self.states.number is not None
+        return self.states.number[1]
+
+    @property
+    def logits(self) -> Floats:
+        """(states,) own terms of the states."""
+        return self.states.logits
+
+    @property
+    def statistics(self) -> Floats:
+        """(states, width) design columns in every state, the real number left out."""
+        return self.states.columns
 
 
 def information(u: End, v: End, of_u: Floats, of_v: Floats, theta: Floats) -> Floats:
@@ -298,7 +285,8 @@ def information(u: End, v: End, of_u: Floats, of_v: Floats, theta: Floats) -> Fl
     --------
     Of two numbers it is -log(1 - r^2) / 2, with their partial correlation r.
 
-    >>> number = End(np.zeros(1), np.zeros((1, 1)), is_real=True)
+    >>> from mixedgm.families import CONTINUOUS
+    >>> number = End(CONTINUOUS.family(0), np.array([[0.0, 1.0]]))
     >>> nothing = np.zeros((1, 1))
     >>> nats = information(number, number, nothing, nothing, np.array([[0.6]]))
     >>> np.sqrt(1.0 - np.exp(-2.0 * nats)).round(12)
@@ -318,14 +306,14 @@ def information(u: End, v: End, of_u: Floats, of_v: Floats, theta: Floats) -> Fl
         return _of_table(_normalised(logits))
     linear = u.slope + of_u[:, -1:] + theta[:, -1, :] @ v.statistics.T
     x = _Normals(linear / u.precision, np.full(linear.shape, 1.0 / u.precision))
-    logits[:, -1, :] += _integral(linear, u.precision)
+    logits[:, -1, :] += log_integral(linear, u.precision)
     if not v.is_real:
         logits = _normalised(logits)
         there = np.exp(logits[:, -1, :])
         return np.asarray(_of_table(logits) + there.sum(axis=1) * x.information(there))
     other = v.slope + of_v[:, -1:] + (u.statistics @ theta[:, :, -1:])[:, :, 0]
     y = _Normals(other / v.precision, np.full(other.shape, 1.0 / v.precision))
-    logits[:, :, -1] += _integral(other, v.precision)
+    logits[:, :, -1] += log_integral(other, v.precision)
     square = theta[:, -1, -1] ** 2 / (u.precision * v.precision)
     if (square >= 1.0).any():
         return np.full(len(logits), np.inf)
@@ -456,8 +444,3 @@ def _log_sum(logits: Floats, axis: int = 1) -> Floats:
     top = np.where(np.isfinite(top), top, 0.0)  # levels without rows have no probability
     with np.errstate(divide="ignore"):
         return np.asarray(np.log(np.exp(logits - top).sum(axis=axis)) + np.squeeze(top, axis))
-
-
-def _integral(linear: Floats, precision: float) -> Floats:
-    """Logarithm of the integral of exp(linear x - precision x^2 / 2) over x."""
-    return np.asarray(0.5 * (linear**2 / precision + np.log(2.0 * np.pi / precision)))

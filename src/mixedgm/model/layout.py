@@ -636,8 +636,12 @@ class Layout:
 
     def positions(self, groups: Ints) -> Ints:
         """Theta positions of the node terms and these groups, in the restricted layout's order."""
-        edge = spans(self.starts[:-1][groups], self.sizes[groups])
+        edge = self.n_node_terms + self.edge_places(groups)
         return np.concatenate([np.arange(self.n_node_terms), edge])
+
+    def edge_places(self, groups: Ints) -> Ints:
+        """Where the parameters of these groups are among those of all edges."""
+        return spans(self.starts[:-1][groups] - self.n_node_terms, self.sizes[groups])
 
     def expanded(self, groups: Ints, terms: Floats) -> Floats:
         """Theta with these terms of nodes and of groups, and zero elsewhere."""
@@ -798,7 +802,7 @@ def spans(start: Ints, length: Ints) -> Ints:
 
 
 @kernel(fastmath={"reassoc", "contract"})
-def _norms(starts, theta, first, last, out):  # type: ignore[no-untyped-def]
+def _norms(starts, theta, first, last, out):
     """out[g] = norm of theta[starts[g]:starts[g + 1]], for the groups first:last."""
     for g in range(first, last):
         total = 0.0
@@ -808,7 +812,7 @@ def _norms(starts, theta, first, last, out):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _fill_incidence(groups, nodes, sizes, out, at):  # type: ignore[no-untyped-def]
+def _fill_incidence(groups, nodes, sizes, out, at):
     """Fill an Incidence: out = (target_ptr, (predictor, group, feature), entry_ptr, entries).
 
     groups = (pairs, moderator, first feature, number of blocks, start) of each, and the order in

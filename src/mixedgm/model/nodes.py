@@ -22,12 +22,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mixedgm.model.kinds import CATEGORICAL, CONTINUOUS, KINDS, HurdleKind, Kind, Scored
+from mixedgm.families import CATEGORICAL, CONTINUOUS, KINDS, Family, HurdleKind, Kind, Scored
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -184,6 +185,53 @@ class Nodes:
     def level_start(self) -> Ints:
         """First value of every discrete node among the values of all of them, and the end."""
         return np.concatenate([[0], np.cumsum(self.n_levels)]).astype(np.int64)
+
+    # -- families ----------------------------------------------------------------------------------
+
+    @cached_property
+    def families(self) -> tuple[Family, ...]:
+        """Distribution of every node given all others."""
+        pairs = zip(self.kinds, self.n_values, strict=True)
+        return tuple(kind.family(n) for kind, n in pairs)
+
+    @cached_property
+    def runs(self) -> tuple[tuple[slice, Family], ...]:
+        """Nodes whose conditionals are computed together, and their family.
+
+        All Gaussian nodes, all with a spike, and every other node alone.
+        """
+        p, out = self.n_gaussian, []
+        ends = [0, *([p] if p else []), *([self.n_real] if self.n_spiked else [])]
+        for first, last in pairwise([*ends, *range(self.n_real + 1, len(self) + 1)]):
+            families = self.families[first:last]
+            out.append((slice(first, last), type(families[0]).stacked(families)))
+        return tuple(out)
+
+    def own_slots(self, numbers: Floats, terms: Floats) -> list[Floats]:
+        """(G, slots) own terms of every run, as its family takes them.
+
+        From linear terms and precisions of Gaussian nodes (p, 2), and own terms of the others.
+        """
+        p, slots, out = self.n_gaussian, self.own_logits(terms), []
+        for nodes, _ in self.runs:
+            first, last = self.slot_start[np.maximum([nodes.start - p, nodes.stop - p], 0)]
+            part = slots[first:last].reshape(nodes.stop - nodes.start, -1)
+            out.append(numbers if nodes.stop <= p else part)
+        return out
+
+    def codes_of(self, nodes: slice, codes: NDArray[np.integer]) -> NDArray[np.integer]:
+        """(G, n) codes of a run of nodes; zeros where it has none."""
+        p = self.n_gaussian
+        if nodes.stop <= p:
+            return np.broadcast_to(np.int64(0), (nodes.stop - nodes.start, len(codes)))
+        return codes[:, nodes.start - p : nodes.stop - p].T
+
+    def real_of(self, nodes: slice, real: Floats) -> Floats:
+        """(G, n) numbers of a run of nodes, less their locations; zeros where it has none."""
+        if nodes.stop > self.n_real:
+            return np.broadcast_to(0.0, (nodes.stop - nodes.start, len(real)))
+        numbers = real[:, nodes].T
+        return numbers if nodes.stop <= self.n_gaussian else numbers - self.locations[nodes, None]
 
     # -- values and own terms ----------------------------------------------------------------------
 

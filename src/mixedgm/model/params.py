@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixedgm.base.errors import DistributionError
+from mixedgm.families.gaussian import log_integral
 from mixedgm.model.conditional_gaussian import MOST_VALUES, ConditionalGaussian
 from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.model.moderation import Moderation, Moderators, deviations_over_observed, over_levels
@@ -179,10 +180,22 @@ class Params:
         if not nodes.n_spiked:
             return slots
         terms = slots[: 3 * nodes.n_spiked].reshape(-1, 3)
-        odds = terms[:, 0] + 0.5 * (terms[:, 1] ** 2 / terms[:, 2])
-        odds += 0.5 * np.log(2.0 * np.pi / terms[:, 2])
+        odds = terms[:, 0] + log_integral(terms[:, 1], terms[:, 2])
         pairs = np.column_stack([np.zeros_like(odds), odds]).ravel()
         return np.concatenate([pairs, slots[3 * nodes.n_spiked :]])
+
+    @cached_property
+    def own_slots(self) -> list[Floats]:
+        """(G, slots) own terms of every run of nodes, as its family takes them."""
+        numbers = np.column_stack([self.cont_bias, self.diagonal])
+        return self.nodes.own_slots(numbers, self.cat_bias)
+
+    def own_of(self, node: int) -> Floats:
+        """(1, slots) own terms of one node, as its family takes them."""
+        at = self.nodes.place(node)
+        if self.nodes.is_gaussian(node):
+            return np.array([[self.bias[at], self.diagonal[at]]])
+        return self.nodes.own_logits(self.cat_bias)[None, self.nodes.slots_of(at)]
 
     @property
     def score_interaction(self) -> Floats:
@@ -321,10 +334,8 @@ class Params:
             seen = nodes.take(range(p, len(nodes)))
             shift = seen.statistics.over_values(shift)
             if sum(self.n_levels) <= MOST_VALUES:
-                between, seen = (
-                    seen.statistics.over_values(seen.statistics.over_values(between).T),
-                    None,
-                )
+                over_values = seen.statistics.over_values
+                between, seen = over_values(over_values(between).T), None
         linear, bias = self.cont_bias, self.logits
         return ConditionalGaussian(
             self.n_levels, self.precision, linear, shift, between, bias, seen

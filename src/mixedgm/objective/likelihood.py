@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from mixedgm.base.errors import DistributionError, TooLargeError
+from mixedgm.families.gaussian import LOG_TWO_PI
 from mixedgm.joint.covariance import Covariance, CovarianceCost, distinct
-from mixedgm.model.density import LOG_TWO_PI
 from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.model.params import from_theta
 from mixedgm.objective.contract import Evaluation

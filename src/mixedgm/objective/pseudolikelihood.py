@@ -390,7 +390,7 @@ class Pseudolikelihood(RowsCounted):
 
 
 @kernel(fastmath={"reassoc", "contract"})
-def _gaussian_terms(moments, terms, entries, is_multiplied, part, slopes, out):  # type: ignore[no-untyped-def]
+def _gaussian_terms(moments, terms, entries, is_multiplied, part, slopes, out):
     """Value and slopes of -log p(x_s | rest) for continuous s, from part[0] to part[1].
 
     moments = (mean, second); terms = (bias, diagonal); entries = (first of each node, columns,
@@ -421,7 +421,7 @@ def _gaussian_terms(moments, terms, entries, is_multiplied, part, slopes, out): 
 
 
 @kernel(fastmath={"reassoc", "contract"})
-def _support_terms(moments, terms, entries, slopes, out):  # type: ignore[no-untyped-def]
+def _support_terms(moments, terms, entries, slopes, out):
     """Value and slopes as in `_gaussian_terms`, in the coefficients c_s only, in their order."""
     (mean, second), (bias, diagonal), (entry_ptr, columns, values) = moments, terms, entries
     for s in range(bias.shape[0]):
@@ -444,7 +444,7 @@ def _support_terms(moments, terms, entries, slopes, out):  # type: ignore[no-unt
 
 
 @kernel
-def _gaussian_curvatures(moments, terms, nodes, column_ptr, columns, values, start, out):  # type: ignore[no-untyped-def]
+def _gaussian_curvatures(moments, terms, nodes, column_ptr, columns, values, start, out):
     """Second derivative of the nodes' Gaussian terms in (bias, diagonal, coefficients).
 
     moments = (mean, second); terms = (bias, diagonal); node s has the coefficients
@@ -462,7 +462,7 @@ def _gaussian_curvatures(moments, terms, nodes, column_ptr, columns, values, sta
 
 
 @kernel
-def _edge_gradient(pairs, features, starts, shared, is_target, column_start, sums, part, out):  # type: ignore[no-untyped-def]
+def _edge_gradient(pairs, features, starts, shared, is_target, column_start, sums, part, out):
     """Sum over the conditionals that every edge is in; `out` is the edge part of theta's gradient.
 
     sums = (by_cont, by_level, second): by_cont[s, a] is the mean of z_a E_s, by_level[l, a] that of
@@ -639,7 +639,7 @@ class GaussianBlocks:
 
 
 @kernel(fastmath={"reassoc", "contract"})
-def _terms(blocks, rows, terms, values, slopes, out):  # type: ignore[no-untyped-def]
+def _terms(blocks, rows, terms, values, slopes, out):
     """Value and slopes, of coefficients the nodes' own only, in the order of `values`.
 
     blocks as in `_curvatures`, but of second moments only some rows are there: those of the
@@ -676,7 +676,7 @@ def _terms(blocks, rows, terms, values, slopes, out):  # type: ignore[no-untyped
 
 
 @kernel
-def _curvatures(blocks, terms, nodes, values, start, out):  # type: ignore[no-untyped-def]
+def _curvatures(blocks, terms, nodes, values, start, out):
     """Second derivatives of nodes' terms, each from a matrix of second moments of its own.
 
     blocks = (first column of each node, means, first entry of its matrix, matrices): the columns of
@@ -697,7 +697,7 @@ def _curvatures(blocks, terms, nodes, values, start, out):  # type: ignore[no-un
 
 
 @inner
-def node_curvature(mean, second, columns, bias, b, values, width, out):  # type: ignore[no-untyped-def]
+def node_curvature(mean, second, columns, bias, b, values, width, out):
     """The matrix of one node, which has these columns and coefficients; out is flat."""
     size = columns.shape[0]
     mean_eta, square = bias, 0.0

@@ -79,15 +79,11 @@ class Ridged:
     def null(self) -> Floats:
         """Optimum without edges: noise adds to the variance of a number and leaves its mean."""
         theta, layout = self.smooth.null(), self.layout
-        of_numbers, of_spiked = np.split(self.numbers, [layout.n_gaussian])
-        before = theta[layout.diagonal].copy()
-        theta[layout.diagonal] = 1.0 / (1.0 / before + of_numbers)
-        theta[layout.linear] *= theta[layout.diagonal] / before
-        if of_spiked.any():
-            last = layout.positive[layout.n_gaussian :]
-            theta[last - 2], theta[last - 1], theta[last] = with_noise(
-                theta[last - 2], theta[last - 1], theta[last], of_spiked
-            )
+        for run, family in layout.nodes.runs:
+            noise = self.numbers[run]
+            if noise.any():
+                at = [layout.node_terms_of(node) for node in range(run.start, run.stop)]
+                theta[at] = family.with_noise(theta[at], noise)
         return theta
 
     def evaluate(
@@ -144,21 +140,6 @@ class RidgedSlopes:
         push = np.zeros(layout.n_theta)
         push[layout.edges] = layout.spread(self.ridged.shares) * self.theta[layout.edges]
         return plain + push[layout.incidence.theta_index]
-
-
-def with_noise(
-    height: Floats, slope: Floats, precision: Floats, noise: Floats
-) -> tuple[Floats, Floats, Floats]:
-    """Own terms of hurdle columns without edges -> those with noise, of so much over all rows."""
-
-    def log_area(slope: Floats, precision: Floats) -> Floats:
-        return np.asarray(0.5 * (slope**2 / precision + np.log(2.0 * np.pi / precision)))
-
-    odds = height + log_area(slope, precision)
-    share = 1.0 / (1.0 + np.exp(-odds))
-    noisy = 1.0 / (1.0 / precision + noise / share)
-    tilted = slope * noisy / precision
-    return odds - log_area(tilted, noisy), tilted, noisy
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,7 +26,7 @@ class AllPairs:
     @property
     def number(self) -> int:
         """How many pairs are permitted."""
-        return _total(self.weights, np.ones(self.weights.n_nodes, dtype=np.int64))
+        return self.weights.total(np.ones(self.weights.n_nodes, dtype=np.int64))
 
     @property
     def free(self) -> Ints:
@@ -154,18 +154,6 @@ class Permitted:
 
 def _product(of: PairWeights, scales: Floats, by_kind: Floats) -> PairWeights:
     return PairWeights.formula(scales, of.kind, by_kind)
-
-
-def _total(of: PairWeights, width: Ints) -> int:
-    """Sum over permitted pairs of the product of the widths of their ends."""
-    n_kinds = len(of.by_kind)
-    total = np.bincount(of.kind, width, n_kinds)
-    both = np.outer(total, total)
-    both[np.diag_indices(n_kinds)] -= np.bincount(of.kind, width.astype(float) ** 2, n_kinds)
-    by_formula = 0.5 * float(both[np.isfinite(of.by_kind)].sum())
-    u, v = of.pairs.T
-    change = np.isfinite(of.weights).astype(float) - np.isfinite(of.by_kind[of.kind[u], of.kind[v]])
-    return int(by_formula + change @ (width[u] * width[v]))
 
 
 def pairs_of_kinds(kind: Ints, chosen: Mask) -> Ints:

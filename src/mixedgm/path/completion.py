@@ -46,6 +46,8 @@ _SWEEPS = 50
 """Sweeps of the Gibbs chains whose ends are drawn where nothing else is possible."""
 _IMPOSSIBLE = -1e6
 """Log weight of a level without rows."""
+_DONORS = 4
+"""Values that every gap gets at first."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,7 +170,7 @@ class Completer:
 
     # -- starting without a model ------------------------------------------------------------------
 
-    def hot_deck(self, n_draws: int = 4) -> Design:
+    def hot_deck(self) -> Design:
         """Every gap filled with some of the values that its column has, as if there were no edges.
 
         Examples
@@ -179,20 +181,18 @@ class Completer:
         4.0
         """
         gaps, rng = self.gaps, np.random.default_rng([self.limits.seed, 1])
-        rows = np.concatenate([self.complete, np.repeat(self.gappy, n_draws)])
+        rows = np.concatenate([self.complete, np.repeat(self.gappy, _DONORS)])
         numbers, codes = gaps.numbers[rows].copy(), gaps.codes[rows].copy()
         missing, spans = gaps.missing[rows], gaps.schema.spans
         for node in range(len(gaps.schema.nodes)):
-            there, lacking = (
-                np.flatnonzero(~gaps.missing[:, node]),
-                np.flatnonzero(missing[:, node]),
-            )
+            there = np.flatnonzero(~gaps.missing[:, node])
+            lacking = np.flatnonzero(missing[:, node])
             donors = self._donors(there, len(lacking), rng)
             real, discrete = spans.places([node])
             numbers[lacking[:, None], real] = gaps.numbers[donors[:, None], real]
             codes[lacking[:, None], discrete] = gaps.codes[donors[:, None], discrete]
         weights = self.row_weights[rows]
-        weights[len(self.complete) :] /= n_draws
+        weights[len(self.complete) :] /= _DONORS
         return self._design(numbers, codes, weights, rows)
 
     def _donors(self, there: Ints, n: int, rng: np.random.Generator) -> Ints:
@@ -430,7 +430,7 @@ def _values_seen(gaps: Gaps) -> list[Ints]:
     return out
 
 
-def with_constants_filled(gaps: Gaps, seed: int = 0) -> Gaps:
+def with_constants_filled(gaps: Gaps) -> Gaps:
     """The rows, with values drawn from the same column in gaps of columns that do not vary.
 
     Such columns have no edges, and no model can say more about their gaps.  Were they completed by
@@ -444,7 +444,7 @@ def with_constants_filled(gaps: Gaps, seed: int = 0) -> Gaps:
     >>> with_constants_filled(gaps.take(np.array([0, 1, 3]))).numbers.tolist()
     [[1.0], [1.0], [1.0]]
     """
-    schema, rng = gaps.schema, np.random.default_rng([seed, 4])
+    schema, rng = gaps.schema, np.random.default_rng([0, 4])
     numbers, codes = gaps.numbers.copy(), gaps.codes.copy()
     for node in np.flatnonzero(gaps.missing.any(axis=0)).tolist():
         known, lacking = (np.flatnonzero(gaps.missing[:, node] == gap) for gap in (False, True))

@@ -247,12 +247,12 @@ class Incomplete:
         task = prepare(design, recipe, self.reference, self.n_threads)
         return design, replace(task, incomplete=self, row=design.row)
 
-    def weak(self, start: Params | None = None, *, tol: float = 1e-2, most: int = 12) -> Settled:
+    def weak(self, start: Params | None = None, *, most: int = 12) -> Settled:
         """A fit with little penalty: denser than any graph that is chosen."""
         _, task = self.at(start)
         lam = task.smooth.terms_per_edge / np.sqrt(task.total_weight)
         lam = min(lam, 0.5 * task.lam_max) if task.lam_max > 0.0 else lam
-        return self.settle(AtLam(lam, self.recipe), start, tol=tol * lam, most=most)
+        return self.settle(AtLam(lam, self.recipe), start, tol=1e-2 * lam, most=most)
 
     def settle(
         self,

@@ -241,7 +241,7 @@ class Task:
     def n_pairs(self) -> int:
         """Number of pairs of columns that may have an edge."""
         if self.beyond is not None:
-            return self.beyond.weights.total(np.ones(self.layout.n_nodes, dtype=np.int64))
+            return self.beyond.number
         return len(np.unique(np.sort(self.layout.pairs, axis=1), axis=0))
 
     def with_edges(self, pairs: Ints) -> Task:
@@ -435,7 +435,7 @@ def _adapted(task: Task) -> GroupLasso:
     scale = task.yardstick / (1.0 if task.loss.startswith("likelihood") else share)
     weights = np.where(penalty.penalised, share * scale, 0.0)
     lam = layout.conditionals_at_most / np.sqrt(n)
-    problem = Problem(task.smooth, GroupLasso(layout, weights), lam, share * scale)
+    problem = Problem(task.smooth, replace(penalty, weights=weights), lam, share * scale)
     start = replace(task.null, lam=problem.penalty.lam_max(task.null.evaluation.gradient))
     with single_threaded_blas():
         pilot = solve(problem, Auto(), start, tol=PILOT_TOL, max_iter=1000)

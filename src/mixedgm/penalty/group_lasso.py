@@ -99,7 +99,7 @@ class GroupLasso:
 
 
 @kernel(fastmath={"reassoc", "contract"})
-def _distances(starts, theta, grad, pull, first, last, out):  # type: ignore[no-untyped-def]
+def _distances(starts, theta, grad, pull, first, last, out):
     """out[g] = distance from -grad_g to pull[g] times the subdifferential of the norm.
 
     For the groups first:last.
@@ -159,7 +159,7 @@ def scaled_prox(pull: Floats, metric: Floats, point: Floats, starts: Ints) -> Fl
 
 
 @inner
-def block_step(c, pull, values, first, m, out):  # type: ignore[no-untyped-def]
+def block_step(c, pull, values, first, m, out):
     """argmin_v  v'Dv/2 - c'v + pull |v|  for diagonal D, in place of `out`."""
     norm = 0.0
     for i in range(m):
@@ -195,7 +195,7 @@ def block_step(c, pull, values, first, m, out):  # type: ignore[no-untyped-def]
 
 
 @inner
-def block_distance(g, theta, first, m, pull):  # type: ignore[no-untyped-def]
+def block_distance(g, theta, first, m, pull):
     """Distance of -g to the subdifferential of pull |.| at the block (largest entry if free)."""
     norm, size = 0.0, 0.0
     for i in range(m):

@@ -16,7 +16,7 @@ import numpy as np
 
 from mixedgm.base.errors import ParameterError
 from mixedgm.base.printable import quoted
-from mixedgm.model.kinds import KINDS, edge_kinds, ends_of, pair_name
+from mixedgm.families import KINDS, edge_kinds, ends_of, pair_name
 from mixedgm.model.layout import Floats, Layout
 from mixedgm.model.nodes import Nodes
 from mixedgm.model.pair_weights import PairWeights
@@ -193,7 +193,7 @@ def deviation_factors(
     return matrices
 
 
-def _is_triple(key: Any) -> bool:
+def _is_triple(key: object) -> bool:
     """Whether a key names a deviation: two columns and a moderator."""
     return isinstance(key, (tuple, list)) and len(key) == 3
 
@@ -238,7 +238,7 @@ def _listed(pairs: PairsArg, option: str) -> list[Any]:
     return list(pairs)
 
 
-def _nodes(schema: Schema, pair: Any, option: str) -> tuple[int, int]:
+def _nodes(schema: Schema, pair: object, option: str) -> tuple[int, int]:
     """Positions of a pair of names, the lower first."""
     if isinstance(pair, str) or not isinstance(pair, Iterable):
         raise ParameterError.must_be(f"a pair in {option}", "two column names", pair)

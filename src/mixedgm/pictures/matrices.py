@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from mixedgm.families import KINDS
 from mixedgm.fit.fitted import FittedModel
-from mixedgm.model.kinds import KINDS
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.pictures.canvas import (
     INK,

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from mixedgm.base.errors import ParameterError
 from mixedgm.base.parameters import is_integer
+from mixedgm.families import KINDS
 from mixedgm.fit.fitted import FittedModel
-from mixedgm.model.kinds import KINDS
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.penalty.weights import edge_kind
 from mixedgm.pictures.canvas import INK, axes, known_options, label

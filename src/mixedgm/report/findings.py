@@ -56,6 +56,8 @@ def _count(material: Material, edges: Sequence[Edge]) -> str:
     text = f"Of {pairs} of columns {len(edges):,} {are} directly related"
     if summary.expected_false is None:
         return f"{text}."
+    if not summary.rate_known:
+        return f"{text}; with so few rows it is not known how many of them are false."
     false = summary.expected_false
     if false < 0.5:
         return f"{text}, and hardly any of these is expected to be false."

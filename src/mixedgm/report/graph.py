@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from mixedgm.families import KINDS
 from mixedgm.fit.fitted import Edge
-from mixedgm.model.kinds import KINDS
 from mixedgm.pictures.network.appearance import Appearance
 from mixedgm.pictures.network.positions import Positions, bends, positions
 from mixedgm.pictures.network.sizes import Room

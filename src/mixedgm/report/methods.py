@@ -102,7 +102,10 @@ def _sentences(material: Material) -> Iterator[str]:
             f"{'was' if summary.n_deviations == 1 else 'were'} found."
         )
     if summary.expected_false is not None and fitted.edges:
-        yield f"About {summary.expected_false:.2g} of the edges are expected to be false."
+        if summary.rate_known:
+            yield f"About {summary.expected_false:.2g} of the edges are expected to be false."
+        else:
+            yield "With so few rows it is not known how many of the edges are false."
     state = "satisfied" if report.solved else "not satisfied"
     limit = f"limit {report.tol:.0e}"
     if report.kkt_error > 0.0:

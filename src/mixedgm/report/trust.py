@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from mixedgm.base.errors import finding_lines
 from mixedgm.base.printable import bounded, few, number_of, one_line, rows
-from mixedgm.model.kinds import KINDS
+from mixedgm.families import KINDS
 from mixedgm.report.material import Material
 from mixedgm.report.plain import Json, shown
 from mixedgm.studies.fit_check.result import ModelCheck, NodeCheck, PairCheck
@@ -111,12 +111,14 @@ def _choice(material: Material) -> Json:
             "have a ridge worth one row, so their parameters are not to be compared."
         )
     if summary.expected_false is not None:
+        false = f"about {summary.expected_false:.2g} of them are expected to be false"
+        if not summary.rate_known:
+            false = "with so few rows it is not known how many of them are false"
         text = (
-            f"The {edges} were chosen by tests of all pairs ({report.criterion}); about "
-            f"{summary.expected_false:.2g} of them are expected to be false. An edge that is not "
-            "drawn may be absent or undecided: tests of edges tell which."
+            f"The {edges} were chosen by tests of all pairs ({report.criterion}); {false}. An edge "
+            "that is not drawn may be absent or undecided: tests of edges tell which."
         )
-        few = summary.expected_false <= 0.2 * max(len(fitted.edges), 1)
+        few = summary.rate_known and summary.expected_false <= 0.2 * max(len(fitted.edges), 1)
         return _answer("choice", title, GOOD if few and not report.open_end else LOOK, text, lines)
     if report.criterion is not None:
         text = (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mixedgm.model.kinds import edge_kinds, ends_of, indicator_ends
-from mixedgm.model.kinds.contract import Kind
+from mixedgm.families import edge_kinds, ends_of, indicator_ends
+from mixedgm.families.contract import Kind
 
 
 def mixed(one: str, other: str, share: float) -> str:

@@ -202,7 +202,7 @@ def _node_terms(fitted: FittedModel) -> list[dict[str, Any]]:
     return terms
 
 
-def _finite(value: Any) -> Any:
+def _finite(value: object) -> Any:
     """Return the value with plain numbers, and null for those that JSON cannot hold."""
     if isinstance(value, dict):
         return {key: _finite(item) for key, item in value.items()}

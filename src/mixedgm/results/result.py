@@ -9,8 +9,8 @@ from numbers import Real
 from typing import Any
 
 from mixedgm.base.printable import cut, one_line
+from mixedgm.families import KINDS
 from mixedgm.fit.fitted import Edge
-from mixedgm.model.kinds import KINDS
 from mixedgm.model.layout import Floats
 from mixedgm.results.colours import SIGN_COLOURS
 from mixedgm.results.summary import Summary

@@ -9,12 +9,15 @@ from itertools import groupby
 from typing import Self
 
 from mixedgm.base.printable import few, quoted
+from mixedgm.families import edge_kinds, ends_of
 from mixedgm.fit.fitted import Edge, FittedModel
 from mixedgm.fit.report import Completion
-from mixedgm.model.kinds import edge_kinds, ends_of
 from mixedgm.path.recipe import Lam
 from mixedgm.solve.loop import Account
 from mixedgm.table.schema import Schema
+
+FEWEST_FOR_RATE = 100.0
+"""Rows from which on the number of false edges is stated: it was tried with 100 to 5,000."""
 
 
 @dataclass(frozen=True)
@@ -125,6 +128,11 @@ class Summary(Account):
     def n_deviations(self) -> int:
         """Number of edges that vary, counted for each moderator."""
         return sum(edge.moderator is not None for edge in self.edges)
+
+    @property
+    def rate_known(self) -> bool:
+        """Whether the rows suffice to say how many of the edges that tests chose are false."""
+        return self.total_weight >= FEWEST_FOR_RATE
 
     @property
     def n_columns(self) -> int:

@@ -8,10 +8,10 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from numbers import Integral, Real
 
-from mixedgm.base.printable import bounded, cut, few, one_line
+from mixedgm.base.printable import bounded, cut, few, one_line, rows
 from mixedgm.base.printable import width as width_of
+from mixedgm.families import KINDS, edge_kinds, ends_of
 from mixedgm.fit.fitted import Edge
-from mixedgm.model.kinds import KINDS, edge_kinds, ends_of
 from mixedgm.path.recipe import Lam
 from mixedgm.results.summary import Summary
 from mixedgm.table.read import Columns
@@ -85,14 +85,14 @@ def facts(summary: Summary) -> list[tuple[str, str]]:
     if summary.n_rows == 0:
         named = [("parameters", summary.message), columns, edges]
     else:
-        rows, varying = f"{summary.n_rows:,}", ""
+        count, varying = f"{summary.n_rows:,}", ""
         if summary.total_weight != summary.n_rows:
-            rows += f" with a total weight of {summary.total_weight:,.6g}"
+            count += f" with a total weight of {summary.total_weight:,.6g}"
         if summary.moderators:
             varying = f"{summary.n_deviations} of {summary.n_possible_deviations} possible"
             varying += f", by {few(summary.moderators, show=_short)}"
         named = [
-            ("rows", rows),
+            ("rows", count),
             ("missing", "" if summary.completion is None else str(summary.completion)),
             columns,
             ("transformed", scores),
@@ -134,6 +134,11 @@ def _tests(summary: Summary) -> str:
     text = f"{summary.criterion}, each pair given the other edges"
     if not summary.edges:
         return text
+    if not summary.rate_known:
+        return (
+            f"{text}; how many of these edges are false is not known with "
+            f"{rows(summary.total_weight)}"
+        )
     return f"{text}; {summary.expected_false:.2g} of these edges expected to be false"
 
 

@@ -18,17 +18,17 @@ _MAGIC = 6755399441055744.0  # 1.5 * 2**52: adding it leaves the rounded integer
 
 
 @inner
-def _as_bits(value):  # type: ignore[no-untyped-def]
+def _as_bits(value):
     return np.float64(value).view(np.int64)
 
 
 @inner
-def _as_float(bits):  # type: ignore[no-untyped-def]
+def _as_float(bits):
     return np.int64(bits).view(np.float64)
 
 
 @inner(fastmath={"contract"})
-def exp_nonpositive(x):  # type: ignore[no-untyped-def]
+def exp_nonpositive(x):
     """exp(x) for x <= 0, to 2e-16, in plain arithmetic so that loops over it vectorise.
 
     No reassociation here: (x + MAGIC) - MAGIC must not be simplified.
@@ -54,7 +54,7 @@ def exp_nonpositive(x):  # type: ignore[no-untyped-def]
 
 
 @inner(fastmath={"contract"})
-def log_positive(x):  # type: ignore[no-untyped-def]
+def log_positive(x):
     """log(x) for normal x > 0, to 2e-16, in plain arithmetic so that loops over it vectorise."""
     bits = _as_bits(x) - _SQRT_HALF_BITS
     exponent = bits >> 52

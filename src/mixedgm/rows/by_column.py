@@ -133,7 +133,7 @@ class KeptColumns:
 
 
 @kernel
-def fill_products(product, targets, units, sums, total, out):  # type: ignore[no-untyped-def]
+def fill_products(product, targets, units, sums, total, out):
     """Products of E with kept columns -> those with all columns of some nodes, divided by total.
 
     targets = (first column of every node, where those of some nodes begin in the products, these
@@ -330,7 +330,7 @@ def _runs(start: Ints, size: int) -> Iterator[tuple[int, int]]:
 
 
 @kernel
-def _fill_same(expected, sums, start, nodes, varies, out):  # type: ignore[no-untyped-def]
+def _fill_same(expected, sums, start, nodes, varies, out):
     """Products of nodes whose expected columns are the same in all rows, up to rounding.
 
     expected = (columns by rows, times the weights; the weights, or none; first column of every

@@ -279,7 +279,7 @@ class Rows(Counted, Protocol):
 
 
 @kernel
-def _unpack_all(packed, levels, n_columns, scale, matrix):  # type: ignore[no-untyped-def]
+def _unpack_all(packed, levels, n_columns, scale, matrix):
     """Packed (K, K, L (L - 1) / 2) sums of one node -> its symmetric (K L, K L) matrix."""
     source, block = np.int64(0), np.zeros((levels, levels))  # a literal 0 is compiled for apart
     for a in range(n_columns):
@@ -294,7 +294,7 @@ def _unpack_all(packed, levels, n_columns, scale, matrix):  # type: ignore[no-un
 
 
 @inner
-def _unpack(packed, source, levels, scale, block):  # type: ignore[no-untyped-def]
+def _unpack(packed, source, levels, scale, block):
     """The triangle over levels 1 to L - 1 -> all levels; rows and columns sum to zero."""
     for k in range(1, levels):
         for m in range(1, k + 1):

@@ -192,7 +192,7 @@ def _shares(work: NDArray[np.int64], n_shares: int) -> list[tuple[int, int]]:
 
 
 @inner(fastmath=_LOOSE)
-def _pack(weights, rows, n_rows, width, turned, by_level):  # type: ignore[no-untyped-def]
+def _pack(weights, rows, n_rows, width, turned, by_level):
     """Lower triangle of w (diag(p) - p p') over levels 1 to L - 1, for a block of rows.
 
     What concerns level 0 follows, because rows of diag(p) - p p' sum to zero.  turned holds p,
@@ -214,7 +214,7 @@ def _pack(weights, rows, n_rows, width, turned, by_level):  # type: ignore[no-un
 
 
 @inner
-def _turn(n_rows, n_packed, by_level, by_row):  # type: ignore[no-untyped-def]
+def _turn(n_rows, n_packed, by_level, by_row):
     """Transpose what `_pack` made, so that the packed levels of a row follow each other."""
     for i in range(n_rows):
         to = np.uint64(i * n_packed)
@@ -223,7 +223,7 @@ def _turn(n_rows, n_packed, by_level, by_row):  # type: ignore[no-untyped-def]
 
 
 @inner(fastmath=_LOOSE)
-def _add_numbers(n_rows, n_numbers, facts, values, by_level, x, gram, out):  # type: ignore[no-untyped-def]
+def _add_numbers(n_rows, n_numbers, facts, values, by_level, x, gram, out):
     """Add the sum over the block of z_a z_b packed, for the predictors that are numbers.
 
     gram = (where the node's sums begin in the flat `out`, K, packed levels); x is for work.
@@ -243,7 +243,7 @@ def _add_numbers(n_rows, n_numbers, facts, values, by_level, x, gram, out):  # t
 
 
 @inner(fastmath=_LOOSE)
-def _multiply(n_rows, n_numbers, numbers, n_packed, values, by_row, outer):  # type: ignore[no-untyped-def]
+def _multiply(n_rows, n_numbers, numbers, n_packed, values, by_row, outer):
     """All numbers of a row times its packed levels, one number after the other."""
     for i in range(n_rows):
         row, to = np.uint64(i * n_packed), np.uint64(i * n_numbers * n_packed)
@@ -255,7 +255,7 @@ def _multiply(n_rows, n_numbers, numbers, n_packed, values, by_row, outer):  # t
 
 
 @inner(fastmath=_LOOSE)
-def _add_levels(n_rows, n, facts, codes, values, products, gram, with_number, out):  # type: ignore[no-untyped-def]
+def _add_levels(n_rows, n, facts, codes, values, products, gram, with_number, out):
     """Add the sum over the block of z_a z_b packed, for pairs with levels on one or both sides.
 
     products = (by_row, outer, numbers in a row of outer).  Pairs of a level and a number are added
@@ -284,7 +284,7 @@ def _add_levels(n_rows, n, facts, codes, values, products, gram, with_number, ou
 
 
 @inner
-def _spread(n, n_numbers, facts, gram, with_number, out):  # type: ignore[no-untyped-def]
+def _spread(n, n_numbers, facts, gram, with_number, out):
     """Put the sums of levels with numbers where the gram has them.
 
     The square of an indicator is the indicator: what a level has with itself it has with the
@@ -304,7 +304,7 @@ def _spread(n, n_numbers, facts, gram, with_number, out):  # type: ignore[no-unt
 
 
 @inner(fastmath=_LOOSE)
-def _intercepts(features, block_rows, n_rows, node, bias, values, turned):  # type: ignore[no-untyped-def]
+def _intercepts(features, block_rows, n_rows, node, bias, values, turned):
     """Logits from the bias alone, in `turned`; values of the features' intercepts."""
     first, last, width, n_own, base, column = node
     for k in range(width):
@@ -319,7 +319,7 @@ def _intercepts(features, block_rows, n_rows, node, bias, values, turned):  # ty
 
 
 @inner(fastmath=_LOOSE)
-def _load(data, block_rows, n_rows, node, incidence, coefs, levels, values, turned):  # type: ignore[no-untyped-def]
+def _load(data, block_rows, n_rows, node, incidence, coefs, levels, values, turned):
     """Predictors of one node for a block of rows; its logits are added to `turned`.
 
     node = (first and last block of the incidence, levels of the node, number of intercepts, first
@@ -352,7 +352,7 @@ def _load(data, block_rows, n_rows, node, incidence, coefs, levels, values, turn
 
 
 @inner(fastmath=_LOOSE)
-def _probabilities(n_rows, width, turned, top, norm):  # type: ignore[no-untyped-def]
+def _probabilities(n_rows, width, turned, top, norm):
     """Softmax over levels, in place."""
     for i in range(n_rows):
         top[i] = turned[0, i]
@@ -371,7 +371,7 @@ def _probabilities(n_rows, width, turned, top, norm):  # type: ignore[no-untyped
 
 
 @inner
-def _predictors(node, incidence, n_numeric, facts, values):  # type: ignore[no-untyped-def]
+def _predictors(node, incidence, n_numeric, facts, values):
     """Facts of every predictor of a node; the number of those that are numbers is returned.
 
     Facts are levels (0 for a number), first column, whether it is a product, which predictors are
@@ -402,7 +402,7 @@ def _predictors(node, incidence, n_numeric, facts, values):  # type: ignore[no-u
 
 
 @inner
-def _packed(data, rows, begin, length, place, bias, incidence, coefs, common):  # type: ignore[no-untyped-def]
+def _packed(data, rows, begin, length, place, bias, incidence, coefs, common):
     """Predictors and packed levels of a node for the rows of one block; their number and weight."""
     _, _, weights, features = data
     block_rows, top, norm, _, levels, values, turned, by_level = common
@@ -419,7 +419,7 @@ def _packed(data, rows, begin, length, place, bias, incidence, coefs, common):  
 
 
 @kernel
-def curvature_sums(data, rows, nodes, shape, bias, incidence, coefs, start, work, out):  # type: ignore[no-untyped-def]
+def curvature_sums(data, rows, nodes, shape, bias, incidence, coefs, start, work, out):
     """Sum over rows of w (diag(p) - p p') x (z z') for each node with indicators in `nodes`.
 
     shape = (first value of every discrete node, first of its columns, ...). rows = (first, last,
@@ -478,19 +478,19 @@ def curvature_sums(data, rows, nodes, shape, bias, incidence, coefs, start, work
 
 
 @inner
-def _kept(n_levels):  # type: ignore[no-untyped-def]
+def _kept(n_levels):
     """Columns of a predictor without its first level; 0 levels are a number."""
     return 1 if n_levels == 0 else n_levels - 1
 
 
 @inner
-def _columns_of(n, facts):  # type: ignore[no-untyped-def]
+def _columns_of(n, facts):
     """Number of columns of all n predictors, without first levels."""
     return facts[5][n - 1] + _kept(facts[0][n - 1])
 
 
 @inner(allocates=True, fastmath=_LOOSE)
-def _add_products(n_rows, n, facts, codes, values, by_level, n_packed, work):  # type: ignore[no-untyped-def]
+def _add_products(n_rows, n, facts, codes, values, by_level, n_packed, work):
     """Add the sums for all pairs of columns at once, by BLAS, without every first level.
 
     work = (columns by rows, some of them times packed levels by rows, a product, the sums: columns
@@ -523,7 +523,7 @@ def _add_products(n_rows, n, facts, codes, values, by_level, n_packed, work):  #
 
 
 @inner
-def _with_first_levels(n, facts, gram, sums, out):  # type: ignore[no-untyped-def]
+def _with_first_levels(n, facts, gram, sums, out):
     """Put the sums of `_add_products` where the gram has them; those of first levels follow.
 
     All levels of a column add up to the intercept (or its feature), and no two of them are seen at

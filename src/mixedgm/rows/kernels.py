@@ -40,7 +40,7 @@ _LOOSE = {"reassoc", "contract", "nsz"}
 
 
 @inner
-def _fill_block(numbers, codes, first, n_rows, shape, block):  # type: ignore[no-untyped-def]
+def _fill_block(numbers, codes, first, n_rows, shape, block):
     """block[i] = z of row first + i: numbers, indicators of levels but the first, 1; then 0."""
     n_numbers, kept_start, first_indicator = numbers.shape[1], shape[8], shape[3]
     for i in range(n_rows):
@@ -59,7 +59,7 @@ def _fill_block(numbers, codes, first, n_rows, shape, block):  # type: ignore[no
 
 
 @inner(fastmath=_LOOSE)
-def predict_node(turned, begin, n_rows, cat, wanted, incidence, values, logits):  # type: ignore[no-untyped-def]
+def predict_node(turned, begin, n_rows, cat, wanted, incidence, values, logits):
     """Predictors of one node less their bias, columns by rows, from its listed blocks only.
 
     turned = (numbers, level codes), columns by rows, of which n_rows from `begin` are taken.
@@ -102,7 +102,7 @@ def predict_node(turned, begin, n_rows, cat, wanted, incidence, values, logits):
 
 
 @inner(fastmath=_LOOSE)
-def _collect_node(turned, begin, n_rows, cat, wanted, incidence, probs, grad):  # type: ignore[no-untyped-def]
+def _collect_node(turned, begin, n_rows, cat, wanted, incidence, probs, grad):
     """Add z E' of one node for its listed blocks; probs holds E, columns by rows.
 
     Blocks of the feature `wanted` are taken (-1: of none); E has been multiplied by it.
@@ -139,7 +139,7 @@ def _collect_node(turned, begin, n_rows, cat, wanted, incidence, probs, grad):  
 
 
 @inner(fastmath=_LOOSE)
-def _softmax_node(codes, weights, first, n_rows, cat, less, bias, logits, work):  # type: ignore[no-untyped-def]
+def _softmax_node(codes, weights, first, n_rows, cat, less, bias, logits, work):
     """Logits of one node less their bias -> weighted probabilities in place; returns the loss.
 
     The node's logits stand levels by rows, so that every operation runs over rows and vectorises
@@ -187,7 +187,7 @@ def _softmax_node(codes, weights, first, n_rows, cat, less, bias, logits, work):
 
 
 @inner(fastmath=_LOOSE)
-def _spiked_node(x, codes, weights, first, n_rows, node, bias, scores, rows, work, sums):  # type: ignore[no-untyped-def]
+def _spiked_node(x, codes, weights, first, n_rows, node, bias, scores, rows, work, sums):
     """Predictors of a node with a spike -> expected design columns, weighted, in place; the loss.
 
     With c = own term + predictor of x and v = 1 / precision, the log odds of b are those of their
@@ -237,7 +237,7 @@ def _spiked_node(x, codes, weights, first, n_rows, node, bias, scores, rows, wor
 
 
 @inner
-def _turn(table, first, n_rows, turned):  # type: ignore[no-untyped-def]
+def _turn(table, first, n_rows, turned):
     """turned[k, i] = table[first + i, k]."""
     for k in range(table.shape[1]):
         for i in range(n_rows):
@@ -245,7 +245,7 @@ def _turn(table, first, n_rows, turned):  # type: ignore[no-untyped-def]
 
 
 @inner(fastmath=_LOOSE)
-def _add_row_sums(turned, n_rows, total):  # type: ignore[no-untyped-def]
+def _add_row_sums(turned, n_rows, total):
     for k in range(turned.shape[0]):
         x = 0.0
         for i in range(n_rows):
@@ -254,7 +254,7 @@ def _add_row_sums(turned, n_rows, total):  # type: ignore[no-untyped-def]
 
 
 @inner(fastmath=_LOOSE)
-def add_moderated(part, bias, feature, n_rows, logits):  # type: ignore[no-untyped-def]
+def add_moderated(part, bias, feature, n_rows, logits):
     """Logits += feature * (part + bias)."""
     for k in range(bias.shape[0]):
         for i in range(n_rows):
@@ -262,14 +262,14 @@ def add_moderated(part, bias, feature, n_rows, logits):  # type: ignore[no-untyp
 
 
 @inner(fastmath=_LOOSE)
-def _times(probs, feature, n_rows, out):  # type: ignore[no-untyped-def]
+def _times(probs, feature, n_rows, out):
     for k in range(probs.shape[0]):
         for i in range(n_rows):
             out[k, i] = probs[k, i] * feature[i]
 
 
 @inner
-def _keep(rows, places, first, n_rows, kept):  # type: ignore[no-untyped-def]
+def _keep(rows, places, first, n_rows, kept):
     """kept[place of k, first + i] = rows[k, i], for those that have a place."""
     for k in range(rows.shape[0]):
         if places[k] >= 0:
@@ -279,7 +279,7 @@ def _keep(rows, places, first, n_rows, kept):  # type: ignore[no-untyped-def]
 
 
 @inner(fastmath=_LOOSE)
-def _add_times(part, feature, n_rows, logits):  # type: ignore[no-untyped-def]
+def _add_times(part, feature, n_rows, logits):
     """Logits += feature * part."""
     for k in range(logits.shape[0]):
         for i in range(n_rows):
@@ -287,14 +287,14 @@ def _add_times(part, feature, n_rows, logits):  # type: ignore[no-untyped-def]
 
 
 @inner
-def _add(term, total):  # type: ignore[no-untyped-def]
+def _add(term, total):
     for a in range(total.shape[0]):
         for k in range(total.shape[1]):
             total[a, k] += term[a, k]
 
 
 @inner(allocates=True)
-def _dot(z, probs, is_first, product, total):  # type: ignore[no-untyped-def]
+def _dot(z, probs, is_first, product, total):
     """Add P z' of a block of rows to what the blocks before it gave."""
     if is_first:
         np.dot(probs, z, total)
@@ -304,7 +304,7 @@ def _dot(z, probs, is_first, product, total):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def softmax_chunks(  # type: ignore[no-untyped-def]
+def softmax_chunks(
     data, by_column, bounds, chunks, shape, odd, moderates, nodes, bias, dense, incidence, values,
     want, sizes, out,
 ):  # fmt: skip
@@ -449,7 +449,7 @@ def softmax_chunks(  # type: ignore[no-untyped-def]
 
 
 @kernel
-def fill_dense(incidence, shape, places, nodes, bias, values, dense):  # type: ignore[no-untyped-def]
+def fill_dense(incidence, shape, places, nodes, bias, values, dense):
     """Coefficients of Z for some discrete targets, one matrix for each feature; zero before.
 
     places = (among kept design columns, of every design column).  What belongs to the first level
@@ -490,7 +490,7 @@ def fill_dense(incidence, shape, places, nodes, bias, values, dense):  # type: i
 
 
 @kernel
-def level_moments(data, level_start, columns, n_rows, number_by_level, level_by_level):  # type: ignore[no-untyped-def]
+def level_moments(data, level_start, columns, n_rows, number_by_level, level_by_level):
     """Sums of w x_s over the rows of each level, and of w over pairs of levels (upper triangle).
 
     data = (numbers, codes of columns with indicators, weights); the levels of the columns

@@ -276,7 +276,7 @@ def node_runs(width: Ints, most: int) -> Iterator[slice]:
 
 
 @kernel(fastmath={"reassoc", "contract"})
-def slopes_by_moments(moments, terms, entries, expected, is_predicted, targets, columns, out):  # type: ignore[no-untyped-def]
+def slopes_by_moments(moments, terms, entries, expected, is_predicted, targets, columns, out):
     """out[t, k] = mean of z_k r_t, for some columns t of targets and some columns k.
 
     moments = (mean, second); terms = (linear, precision) of Gaussian nodes; entries = (first of
@@ -309,7 +309,7 @@ def slopes_by_moments(moments, terms, entries, expected, is_predicted, targets, 
 
 
 @kernel(fastmath={"reassoc", "contract"})
-def row_products(columns, share, first, second, out):  # type: ignore[no-untyped-def]
+def row_products(columns, share, first, second, out):
     """out[k] = sum over rows i of share[i] columns[first[k], i] columns[second[k], i]."""
     for k in range(first.shape[0]):
         x, y, total = columns[first[k]], columns[second[k]], 0.0
@@ -319,7 +319,7 @@ def row_products(columns, share, first, second, out):  # type: ignore[no-untyped
 
 
 @kernel(fastmath={"reassoc", "contract"})
-def gaussian_residuals(columns, share, terms, entries, is_predicted, nodes, out):  # type: ignore[no-untyped-def]
+def gaussian_residuals(columns, share, terms, entries, is_predicted, nodes, out):
     """out[s] = share times the residuals of the Gaussian nodes[0]:nodes[1]; rest as above."""
     (linear, precision), (entry_ptr, column, values) = terms, entries
     for s in range(nodes[0], nodes[1]):
@@ -341,7 +341,7 @@ def gaussian_residuals(columns, share, terms, entries, is_predicted, nodes, out)
 
 
 @inner
-def _pair_weights(weights, u, second, end, out):  # type: ignore[no-untyped-def]
+def _pair_weights(weights, u, second, end, out):
     """out[v - second] = weight of the pair (u, v); weights as in `entries_of_block`."""
     scale, kind, by_kind, first_exception, exception, its_weight = weights
     factor, of_u = by_kind[kind[u]], scale[u]
@@ -360,7 +360,7 @@ def _pair_weights(weights, u, second, end, out):  # type: ignore[no-untyped-def]
 
 
 @kernel(fastmath={"reassoc", "contract"})
-def gaussian_entries(moments, terms, entries, is_predicted, weights, nodes, out):  # type: ignore[no-untyped-def]
+def gaussian_entries(moments, terms, entries, is_predicted, weights, nodes, out):
     """out[i, j] = entry of the pair of Gaussian nodes (first + i, first + j), for all j > i.
 
     nodes = (first, end of the first ones, end); arguments as in `slopes_by_moments` and
@@ -399,7 +399,7 @@ def gaussian_entries(moments, terms, entries, is_predicted, weights, nodes, out)
 
 
 @kernel
-def entries_of_block(slopes, others, shared, starts, weights, nodes, out):  # type: ignore[no-untyped-def]
+def entries_of_block(slopes, others, shared, starts, weights, nodes, out):
     """out[i, j] = entry of the pair of nodes (first + i, second + j); -1 where it is not asked for.
 
     slopes[b, a] = mean of z_a r_b and others[a, b] = mean of r_a z_b for the columns a of the first

@@ -107,7 +107,7 @@ def scored_curvature(
 
 
 @inner(fastmath=_LOOSE)
-def _softmax(predictor, n_rows, own, scores, probs, work):  # type: ignore[no-untyped-def]
+def _softmax(predictor, n_rows, own, scores, probs, work):
     """Probabilities of the values, value by value."""
     top, norm = work[0], work[1]
     for i in range(n_rows):
@@ -129,7 +129,7 @@ def _softmax(predictor, n_rows, own, scores, probs, work):  # type: ignore[no-un
 
 
 @inner(fastmath=_LOOSE)
-def _of_values(probs, scores, weight, n_rows, mean, variance, covariance, total):  # type: ignore[no-untyped-def]
+def _of_values(probs, scores, weight, n_rows, mean, variance, covariance, total):
     """v, c and the covariances of indicators, weighted, where every value has its own term."""
     for i in range(n_rows):
         mean[i] = 0.0
@@ -155,7 +155,7 @@ def _of_values(probs, scores, weight, n_rows, mean, variance, covariance, total)
 
 
 @inner(fastmath=_LOOSE)
-def _of_score(probs, scores, first, n_rows, mean, moments):  # type: ignore[no-untyped-def]
+def _of_score(probs, scores, first, n_rows, mean, moments):
     """Cumulants of the score from probabilities: the first four, and the chance of the first value.
 
     `first` is the number of the value that the first of `probs` belongs to.
@@ -181,7 +181,7 @@ def _of_score(probs, scores, first, n_rows, mean, moments):  # type: ignore[no-u
 
 
 @inner(fastmath=_LOOSE)
-def _cumulants(table, cells, offset, n_rows, own, score, predictor, mean, moments):  # type: ignore[no-untyped-def]
+def _cumulants(table, cells, offset, n_rows, own, score, predictor, mean, moments):
     """Cumulants of the score, and the chance of its first value, from expansions."""
     flat = table.reshape(table.size)
     for i in range(n_rows):
@@ -203,7 +203,7 @@ def _cumulants(table, cells, offset, n_rows, own, score, predictor, mean, moment
 
 
 @inner(fastmath=_LOOSE)
-def _of_cumulants(moments, mean, score, weight, n_rows, variance, covariance, total):  # type: ignore[no-untyped-def]
+def _of_cumulants(moments, mean, score, weight, n_rows, variance, covariance, total):
     """v, c and the covariances of s, s^2 and "is the first value", weighted.
 
     With y = s - mean, s^2 = mean^2 + 2 mean y + y^2.
@@ -237,7 +237,7 @@ def _of_cumulants(moments, mean, score, weight, n_rows, variance, covariance, to
 
 
 @inner(fastmath=_LOOSE)
-def _columns(turned, moderating, n_rows, node, incidence, left):  # type: ignore[no-untyped-def]
+def _columns(turned, moderating, n_rows, node, incidence, left):
     """The columns z of one node by rows, without first levels; how many they are.
 
     node = (first and last block of the incidence).
@@ -271,7 +271,7 @@ def _columns(turned, moderating, n_rows, node, incidence, left):  # type: ignore
 
 
 @inner(fastmath=_LOOSE)
-def _weigh(left, variance, covariance, n_rows, right):  # type: ignore[no-untyped-def]
+def _weigh(left, variance, covariance, n_rows, right):
     """The products v z, then c; rows that are left over count for nothing."""
     n = left.shape[0]
     for k in range(n):
@@ -286,7 +286,7 @@ def _weigh(left, variance, covariance, n_rows, right):  # type: ignore[no-untype
 
 
 @inner(fastmath=_LOOSE)
-def _turn_rows(data, begin, stride, n_rows, turned, moderating, weight):  # type: ignore[no-untyped-def]
+def _turn_rows(data, begin, stride, n_rows, turned, moderating, weight):
     """The rows of a block, columns by rows."""
     numbers, codes, weights, features = data
     for i in range(n_rows):
@@ -301,7 +301,7 @@ def _turn_rows(data, begin, stride, n_rows, turned, moderating, weight):  # type
 
 
 @kernel
-def _sums(data, rows, nodes, shape, bias, incidence, values, start, sizes, out):  # type: ignore[no-untyped-def]
+def _sums(data, rows, nodes, shape, bias, incidence, values, start, sizes, out):
     """Sums over the rows first, first + stride, ... of `rows` = (first, last, stride).
 
     Sums of the node number k of `nodes` begin at start[k] of `out`: v z z' beside c z', columns by
@@ -377,7 +377,7 @@ def _sums(data, rows, nodes, shape, bias, incidence, values, start, sizes, out):
 
 
 @inner
-def _with_first_levels(narrow, place, n_own, incidence, n_numbers, wide):  # type: ignore[no-untyped-def]
+def _with_first_levels(narrow, place, n_own, incidence, n_numbers, wide):
     """Rows of the columns that sums have -> rows of (intercepts, own terms, entries).
 
     All levels of a column add up to the intercept, or to the feature that they are multiplied by.
@@ -402,7 +402,7 @@ def _with_first_levels(narrow, place, n_own, incidence, n_numbers, wide):  # typ
 
 
 @kernel
-def _matrices(nodes, n_terms, sizes, incidence, sums, out):  # type: ignore[no-untyped-def]
+def _matrices(nodes, n_terms, sizes, incidence, sums, out):
     """Sums of nodes -> symmetric matrices over (intercepts, own terms, entries), one by one.
 
     sizes = (columns of numbers, columns of codes, intercepts); sums = (flat, starts, what they are

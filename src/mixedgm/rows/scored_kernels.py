@@ -35,7 +35,7 @@ _AGREEMENT = 3e-14
 
 
 @inner
-def needed_values(predictor, n_rows, own, scores):  # type: ignore[no-untyped-def]
+def needed_values(predictor, n_rows, own, scores):
     """Range of the values of a scored node that matter in some of these rows.
 
     A value with a larger score than the most probable one at the largest predictor gains on all
@@ -69,7 +69,7 @@ def needed_values(predictor, n_rows, own, scores):  # type: ignore[no-untyped-de
 
 
 @inner(fastmath=_LOOSE)
-def spread(predictor, scores, n_rows, logits):  # type: ignore[no-untyped-def]
+def spread(predictor, scores, n_rows, logits):
     """Logits of every value less their bias: the predictor times the score."""
     for k in range(scores.shape[0]):
         for i in range(n_rows):
@@ -77,7 +77,7 @@ def spread(predictor, scores, n_rows, logits):  # type: ignore[no-untyped-def]
 
 
 @inner(fastmath=_LOOSE)
-def expect(probs, scores, n_rows, expected):  # type: ignore[no-untyped-def]
+def expect(probs, scores, n_rows, expected):
     """Expected score, times the row's weight, from weighted probabilities."""
     for i in range(n_rows):
         expected[i] = scores[0] * probs[0, i]
@@ -87,7 +87,7 @@ def expect(probs, scores, n_rows, expected):  # type: ignore[no-untyped-def]
 
 
 @inner(fastmath=_LOOSE)
-def add_terms(probs, scores, lowest, is_free, n_rows, sums):  # type: ignore[no-untyped-def]
+def add_terms(probs, scores, lowest, is_free, n_rows, sums):
     """Add what multiplies own terms: probabilities of values, or s, s^2 and "is the first".
 
     The first of `probs` and `scores` belongs to the value number `lowest`.
@@ -109,7 +109,7 @@ def add_terms(probs, scores, lowest, is_free, n_rows, sums):  # type: ignore[no-
 
 
 @inner(fastmath=_LOOSE)
-def by_powers(predictor, weights, first, n_rows, own, scores, want, work, sums):  # type: ignore[no-untyped-def]
+def by_powers(predictor, weights, first, n_rows, own, scores, want, work, sums):
     """Predictors of a node with equally spaced scores -> weighted expected scores, in place.
 
     With e = exp(step m), value k has the weight e^k exp(own_k).  Returns whether that is possible,
@@ -162,7 +162,7 @@ def by_powers(predictor, weights, first, n_rows, own, scores, want, work, sums):
 
 
 @inner(fastmath=_LOOSE)
-def power_probabilities(predictor, n_rows, own, scores, probs, work):  # type: ignore[no-untyped-def]
+def power_probabilities(predictor, n_rows, own, scores, probs, work):
     """Probabilities for equally spaced scores, into `probs`; returns whether that is possible."""
     n_values, e, norm = own.shape[0], work[0], work[1]
     step, square = (scores[n_values - 1] - scores[0]) / (n_values - 1), 0.0
@@ -194,7 +194,7 @@ def power_probabilities(predictor, n_rows, own, scores, probs, work):  # type: i
 
 
 @inner(allocates=True)
-def new_grids(shape):  # type: ignore[no-untyped-def]
+def new_grids(shape):
     """Empty grids of all nodes whose values have no terms of their own, and what to make them with.
 
     (number of a node's grid, coefficients, whether neighbours agree, first and last point that is
@@ -223,7 +223,7 @@ def new_grids(shape):  # type: ignore[no-untyped-def]
 
 
 @inner(fastmath=_LOOSE)
-def _expand(n, own, scores, work, out):  # type: ignore[no-untyped-def]
+def _expand(n, own, scores, work, out):
     """Coefficients of A at n points, in the rows of `out`: A, and cumulants over factorials."""
     weights, moments, series, (points, top, norm, mean, total) = work
     low, high = needed_values(points, n, own, scores)
@@ -271,7 +271,7 @@ def _expand(n, own, scores, work, out):  # type: ignore[no-untyped-def]
 
 
 @inner
-def _meets(left, right, half):  # type: ignore[no-untyped-def]
+def _meets(left, right, half):
     """Whether two expansions agree halfway between their points."""
     a, slope_a, b, slope_b = left[ORDER - 1], 0.0, right[ORDER - 1], 0.0
     for t in range(ORDER - 2, -1, -1):
@@ -286,7 +286,7 @@ def _meets(left, right, half):  # type: ignore[no-untyped-def]
 
 
 @inner
-def _spacing(own, scores, work, trial):  # type: ignore[no-untyped-def]
+def _spacing(own, scores, work, trial):
     """Distance of points at which expansions near zero are exact, with some to spare."""
     work[3][0, 0] = 0.0
     _expand(1, own, scores, work, trial)
@@ -302,7 +302,7 @@ def _spacing(own, scores, work, trial):  # type: ignore[no-untyped-def]
 
 
 @inner(fastmath=_LOOSE)
-def _locate(predictor, n_rows, spacing, cells, offset):  # type: ignore[no-untyped-def]
+def _locate(predictor, n_rows, spacing, cells, offset):
     """The next point to every predictor, and the way from there; the first and last of these."""
     per_unit = 1.0 / spacing
     for i in range(n_rows):
@@ -317,7 +317,7 @@ def _locate(predictor, n_rows, spacing, cells, offset):  # type: ignore[no-untyp
 
 
 @inner(fastmath=_LOOSE)
-def find_cells(predictor, n_rows, node, own, scores, grids, cells, offset):  # type: ignore[no-untyped-def]
+def find_cells(predictor, n_rows, node, own, scores, grids, cells, offset):
     """The expansion for every row; whether there is one for all of them that can be trusted."""
     number, tables, agrees, ranges, spacings, work = grids
     grid, square = number[node], 0.0
@@ -362,7 +362,7 @@ def find_cells(predictor, n_rows, node, own, scores, grids, cells, offset):  # t
 
 
 @inner(fastmath=_LOOSE)
-def _at_rows(table, cells, offset, n_rows, value, mean, variance):  # type: ignore[no-untyped-def]
+def _at_rows(table, cells, offset, n_rows, value, mean, variance):
     """A and its first two derivatives in every row."""
     flat = table.reshape(table.size)
     for i in range(n_rows):
@@ -378,9 +378,7 @@ def _at_rows(table, cells, offset, n_rows, value, mean, variance):  # type: igno
 
 
 @inner(fastmath=_LOOSE)
-def by_expansion(  # type: ignore[no-untyped-def]
-    predictor, weights, first, n_rows, node, own, scores, grids, cells, work, sums
-):
+def by_expansion(predictor, weights, first, n_rows, node, own, scores, grids, cells, work, sums):
     """Predictors of a node whose values have no terms of their own -> weighted expected scores.
 
     Returns whether expansions hold for all of these rows, and the sum of A; sums get those of s,

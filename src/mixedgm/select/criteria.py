@@ -15,10 +15,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mixedgm.base.parameters import HasParams, ensure, is_flag
+from mixedgm.base.parameters import HasParams, ensure, ensure_in, is_flag
 from mixedgm.base.printable import few
 from mixedgm.base.progress import track
-from mixedgm.model.density import LOG_TWO_PI
+from mixedgm.families.gaussian import LOG_TWO_PI
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.path.parted_rows import AnyDesign, losses_of
 from mixedgm.path.path import Path, PathPoint
@@ -158,8 +158,7 @@ class EBIC(_Information):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        inside = isinstance(self.gamma, (int, float)) and 0.0 <= self.gamma <= 1.0
-        ensure(inside, "gamma", "a number in [0, 1]", self.gamma)
+        ensure_in("[0, 1]", gamma=self.gamma)
 
     @property
     def label(self) -> str:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 
 from mixedgm.base.errors import MixedGMError, ParameterError
-from mixedgm.base.parameters import ensure, is_flag, is_integer
+from mixedgm.base.parameters import ensure, ensure_in, is_flag, is_integer
 from mixedgm.base.printable import quoted, rows
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.path.rounds import Incomplete
@@ -61,9 +61,7 @@ class Holdout(_ByPrediction):
     rows: Any = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
-        share = self.fraction
-        inside = isinstance(share, Real) and 0.0 < float(share) < 1.0
-        ensure(inside, "fraction", "a number in (0, 1)", share)
+        ensure_in("(0, 1)", fraction=self.fraction)
 
     @property
     def label(self) -> str:
@@ -237,7 +235,7 @@ def _positions(design: Design | PartedDesign | Incomplete) -> Ints:
     return np.arange(design.n_rows) if design.kept is None else np.asarray(design.kept)
 
 
-def _listed(rows: Any) -> Ints:
+def _listed(rows: object) -> Ints:
     """Positions, from positions or a boolean array."""
     values = np.asarray(rows)
     if values.dtype == bool:
@@ -247,7 +245,7 @@ def _listed(rows: Any) -> Ints:
     return values
 
 
-def _group_labels(design: Design | Incomplete, groups: Any) -> Ints:
+def _group_labels(design: Design | Incomplete, groups: object) -> Ints:
     """One integer per row of the design; rows of one group have the same."""
     if isinstance(groups, str):
         node = design.schema.node_index(groups)

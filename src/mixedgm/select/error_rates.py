@@ -17,7 +17,7 @@ import numpy as np
 from scipy.special import gammaln, logsumexp
 from scipy.stats import norm
 
-from mixedgm.base.parameters import HasParams, ensure, is_real
+from mixedgm.base.parameters import HasParams, ensure_in
 from mixedgm.base.printable import few
 from mixedgm.base.threads import single_threaded_blas
 from mixedgm.inference.pairs import PairEstimates
@@ -25,7 +25,7 @@ from mixedgm.model.layout import Floats, Ints
 from mixedgm.path.path import Path, PathPoint
 from mixedgm.path.task import Task, prepare
 from mixedgm.select.criteria import EBIC
-from mixedgm.select.evidence import Choice, Evidence
+from mixedgm.select.evidence import Choice, Evidence, TestedEdges
 from mixedgm.select.graph_search import Limit, SettledGraph, pairs_tested, settled
 from mixedgm.select.pair_tests import PairTests, fine_refit, noise_level, untestable
 
@@ -75,18 +75,16 @@ class _ErrorRate(HasParams, ABC):
             np.isnan(probability), np.isin(np.arange(len(probability)), graph), probability
         )
         errors = np.array([_errors(names[p.groups], counted) for p in path.points])
-        wrong = float(np.nansum(tests.no_edge[graph]))
         return Choice(
             int(np.argmin(errors)),
             self.label,
             {"errors": errors, "errors_limit": np.full(len(path), _errors(graph, counted))},
             notes=(*_notes(task, tests), *(() if found.ended else (_NOT_ENDED,))),
             groups=chosen,
-            probabilities=probability[names],
-            untested=_named(task, tests),
-            expected_false=wrong,
+            tested=TestedEdges(
+                probability[names], _variances(tests, found.graph)[names], _named(task, tests)
+            ),
             refit=tests.theta if task is evidence.task and task.incomplete is None else None,
-            variances=_variances(tests, found.graph)[names],
             params=None if task.incomplete is None else tests.params,
         )
 
@@ -119,8 +117,7 @@ class LocalFDR(_ErrorRate):
     limit: float = 0.5
 
     def __post_init__(self) -> None:
-        inside = is_real(self.limit) and 0.0 < self.limit < 1.0
-        ensure(inside, "limit", "a number in (0, 1)", self.limit)
+        ensure_in("(0, 1)", limit=self.limit)
 
     @property
     def label(self) -> str:
@@ -157,8 +154,7 @@ class FDR(_ErrorRate):
     level: float = 0.1
 
     def __post_init__(self) -> None:
-        inside = is_real(self.level) and 0.0 < self.level < 1.0
-        ensure(inside, "level", "a number in (0, 1)", self.level)
+        ensure_in("(0, 1)", level=self.level)
 
     @property
     def label(self) -> str:

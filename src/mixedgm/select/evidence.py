@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -11,7 +13,7 @@ import numpy as np
 from mixedgm.base.parallel import Runtime
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.model.params import Params
-from mixedgm.path.path import Path
+from mixedgm.path.path import Path, PathPoint
 from mixedgm.path.recipe import Recipe
 from mixedgm.path.task import Reference, Task
 from mixedgm.table.encode import Design
@@ -19,6 +21,18 @@ from mixedgm.table.parted.design import PartedDesign
 
 if TYPE_CHECKING:
     from mixedgm.path.rounds import Incomplete
+
+
+@dataclass(frozen=True, eq=False)
+class TestedEdges:
+    """What tests of all pairs say about each, where a graph is chosen by them."""
+
+    probabilities: Floats
+    """(n_groups,) probability of each edge; NaN where it has no test."""
+    variances: Floats
+    """(n_groups,) variances of the coefficients of each chosen edge, by which it is shrunken."""
+    untested: tuple[tuple[str, str, str], ...]
+    """Names of the columns of chosen edges without a test, and why they have none."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,20 +58,14 @@ class Choice:
     """The chosen edges, where they are not just those of the point."""
     frequencies: Floats | None = None
     """(n_groups,) share of subsamples in which each edge was selected at the chosen lam."""
-    probabilities: Floats | None = None
-    """(n_groups,) probability of each edge; NaN where it has no test."""
-    untested: tuple[tuple[str, str, str], ...] = ()
-    """Names of the columns of chosen edges without a test, and why they have none."""
-    expected_false: float | None = None
-    """How many of the chosen edges are expected to be false."""
+    tested: TestedEdges | None = None
+    """Probabilities of all edges, where these were tested."""
     open_end: str = ""
     """Reason to try smaller values of lam than the path has; empty if there is none."""
     reasons: tuple[str, ...] = ()
     """Why a point was not considered, one entry per point; empty where it was."""
     refit: Floats | None = None
     """Theta of the chosen graph without shrinkage, roughly, if it is known."""
-    variances: Floats | None = None
-    """(n_groups,) variances of the coefficients of each chosen edge, by which it is shrunken."""
     params: Params | None = None
     """The refit in the data's own units, where rows have gaps."""
     memory: Any = None
@@ -131,16 +139,36 @@ class Evidence:
 
 
 class Criterion(Protocol):
-    """Chooses from a path.
-
-    A criterion may have more attributes.  ``refit = True`` says that it judges graphs rather than
-    shrunken estimates, so that the chosen graph is refitted by default.  ``enough(task, point) ->
-    bool`` tells whether no smaller lam can be chosen, so that a default path may end at this point.
-    ``by_parts = True`` asks for the default path in parts, each only as far as the choice from
-    those before it wants, and of at most ``part`` values (10 by default).  ``effort`` says about
-    how often the work of EBIC's path is done (once by default).  ``all_pairs = True`` asks for a
-    layout of all permitted pairs, however wide the table is.
-    """
+    """Chooses from a path.  A criterion may have more attributes: see `Traits`."""
 
     def choose(self, evidence: Evidence) -> Choice:
         """Score every point and choose one."""
+
+
+@dataclass(frozen=True)
+class Traits:
+    """What a criterion says about itself by attributes, which it need not have."""
+
+    refit: bool = False
+    """Whether it judges graphs rather than shrunken estimates: these are refitted by default."""
+    by_parts: bool = False
+    """Whether the default path is solved in parts, each as far as the choice before it wants."""
+    part: int = 10
+    """Most values of lam in a part."""
+    enough: Callable[[Task, PathPoint], bool] | None = None
+    """Whether no smaller lam can be chosen, so that a default path may end at this point."""
+    effort: float = 1.0
+    """About how often the work of EBIC's path is done."""
+    all_pairs: bool = False
+    """Whether the layout has all permitted pairs, however wide the table is."""
+    per_node: bool = False
+    """Whether every column gets a lam of its own."""
+    checkpoint: str | os.PathLike[str] | None = None
+    """Folder in which finished fits are kept."""
+
+    @classmethod
+    def of(cls, criterion: object) -> Traits:
+        """Read them from a criterion."""
+        names = [each.name for each in fields(cls) if hasattr(criterion, each.name)]
+        given: dict[str, Any] = {name: getattr(criterion, name) for name in names}
+        return cls(**given)

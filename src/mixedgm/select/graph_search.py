@@ -244,7 +244,7 @@ class _Search:
         """
         wanted = place.wanted.tolist()
         found = self._all_better(place, [[g] for g in wanted if g not in self.ratios])
-        found = found or self._all_better(place, place.swaps())
+        found = found or self._all_better(place, place.swaps() if self.swaps else [])
         for g in [] if found else wanted:
             found = found or self._tried(place, [g])
         return found

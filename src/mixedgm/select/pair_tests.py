@@ -230,7 +230,7 @@ def untestable(task: Task, graph: Ints) -> str:
 def untested(task: Task) -> dict[int, str]:
     """Groups with a penalty that no test can judge, each with the reason, in their order."""
     layout, nodes = task.layout, task.layout.nodes
-    out = dict.fromkeys(np.flatnonzero(task.penalty.penalised).tolist(), "")
+    out: dict[int, str] = {}
     sizes = parameters(task, np.arange(layout.n_groups))
     for node, rows in _informative_rows(task).items():
         if rows < FEWEST_OF_COLUMN:
@@ -238,12 +238,10 @@ def untested(task: Task) -> dict[int, str]:
             name = quoted(task.schema.nodes[node].name)
             reason = f"{name} has {rows:,.6g} rows {where}, fewer than {FEWEST_OF_COLUMN}"
             for g in np.flatnonzero((layout.pairs == node).any(axis=1)).tolist():
-                if g in out and not out[g]:
-                    out[g] = reason
+                out.setdefault(g, reason)
     for g in np.flatnonzero(sizes > MOST_PARAMETERS).tolist():
-        if g in out:
-            out[g] = f"{int(sizes[g]):,} parameters, more than {MOST_PARAMETERS}"
-    return {g: reason for g, reason in out.items() if reason}
+        out[g] = f"{int(sizes[g]):,} parameters, more than {MOST_PARAMETERS}"
+    return {g: out[g] for g in sorted(out) if task.penalty.penalised[g]}
 
 
 def _informative_rows(task: Task) -> dict[int, float]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -14,7 +13,7 @@ from mixedgm.path.path import Path, continued_lams, solve_path
 from mixedgm.select.criteria import AIC, BIC, EBIC
 from mixedgm.select.crossval import CV, Holdout
 from mixedgm.select.error_rates import FDR, LocalFDR
-from mixedgm.select.evidence import Choice, Criterion, Evidence
+from mixedgm.select.evidence import Choice, Criterion, Evidence, Traits
 from mixedgm.select.stability import StabilitySelection, StARS
 
 NAMED: dict[str, Criterion] = {
@@ -30,25 +29,21 @@ NAMED: dict[str, Criterion] = {
 }
 # No grid grows below this share of lam_max: there the penalty hardly acts any more.
 FLOOR = 1e-4
-# Values of lam in the first part of a path, and in others unless the criterion says otherwise.
+# Values of lam in the first part of a path.
 _FIRST = 10
 
 
-@dataclass(frozen=True)
 class WholeGrid:
     """A criterion that sees the default grid as it is, however far down it chooses."""
 
-    criterion: Criterion
+    def __init__(self, criterion: Criterion) -> None:
+        traits = Traits.of(criterion)
+        self.criterion, self.enough = criterion, traits.enough
+        self.refit, self.per_node = traits.refit, traits.per_node
 
     def choose(self, evidence: Evidence) -> Choice:
         """Choose by the criterion, from these values of lam only."""
         return replace(self.criterion.choose(evidence), down_to=None)
-
-    def __getattr__(self, name: str) -> Any:
-        """`per_node`, `refit` and `enough` are those of the criterion, if it has them."""
-        if name in ("per_node", "refit", "enough"):
-            return getattr(self.criterion, name)
-        raise AttributeError(name)
 
 
 @dataclass(frozen=True)
@@ -75,12 +70,12 @@ def choose(
     lam starts from `start`.
     """
     task, path, choice, enough = evidence.task, evidence.path, None, None
-    n_wanted = len(lams)
+    n_wanted, traits = len(lams), Traits.of(criterion)
     if grows:
-        if getattr(criterion, "by_parts", False):
+        if traits.by_parts:
             n_wanted = min(_FIRST, len(lams))
         lams = continued_lams(lams, FLOOR * task.lam_max)
-        enough = getattr(criterion, "enough", None)
+        enough = traits.enough
     while True:
         n_before = len(path)
         path = solve_path(
@@ -102,7 +97,7 @@ def choose(
         if not goes_on or choice.down_to is None:
             break
         last = int(np.argmax(np.append(lams, 0.0) <= choice.down_to))
-        most = len(path) + int(getattr(criterion, "part", _FIRST))
+        most = len(path) + traits.part
         n_wanted = min(max(last, len(path)) + 1, most, len(lams))
     return path, _with_end_noted(path, choice, grows)
 

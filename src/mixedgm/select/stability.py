@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from mixedgm.base.parallel import seeds
-from mixedgm.base.parameters import ensure, is_integer, is_real
+from mixedgm.base.parameters import ensure, ensure_in, is_integer, is_real
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.path.task import Task
 from mixedgm.select.evidence import Choice, Evidence
@@ -60,8 +60,7 @@ class StARS(ByResamples):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        inside = is_real(self.beta) and 0.0 < self.beta < 0.5
-        ensure(inside, "beta", "a number in (0, 0.5)", self.beta)
+        ensure_in("(0, 0.5)", beta=self.beta)
         _check_count(self.n_subsamples)
         share = self.ratio is None or (is_real(self.ratio) and 0.0 < self.ratio < 1.0)
         ensure(share, "ratio", "a number in (0, 1) or None", self.ratio)
@@ -185,8 +184,7 @@ class StabilitySelection(ByResamples):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        inside = is_real(self.threshold) and 0.5 < self.threshold <= 1.0
-        ensure(inside, "threshold", "a number in (0.5, 1]", self.threshold)
+        ensure_in("(0.5, 1]", threshold=self.threshold)
         positive = is_real(self.max_false) and 0.0 < self.max_false < np.inf
         ensure(positive, "max_false", "a positive number", self.max_false)
         _check_count(self.n_subsamples)

@@ -10,11 +10,11 @@ import numpy as np
 from mixedgm.base.errors import ParameterError
 from mixedgm.model.layout import Floats, Ints, Layout, offsets
 from mixedgm.objective.contract import Evaluation
-from mixedgm.solve.loop import Solver, State
+from mixedgm.solve.loop import Solver
 from mixedgm.solve.problem import Problem
 from mixedgm.solve.proximal_gradient import ProximalGradient
 from mixedgm.solve.proximal_newton import NewtonState, ProximalNewton
-from mixedgm.solve.spectral_gradient import SpectralGradient
+from mixedgm.solve.spectral_gradient import SpectralGradient, SpectralState
 
 _CUBES_OF_A_STEP = 3e6
 """Cost of a step that does not depend on the rows, as cubes of block sizes."""
@@ -48,7 +48,7 @@ class Auto:
 
     def init(
         self, problem: Problem, theta: Floats, here: Evaluation, tol: float, memory: Any = None
-    ) -> State:
+    ) -> NewtonState | SpectralState:
         """Choose by the size of the curvature, and start."""
         layout = problem.smooth.layout
         if not problem.smooth.by_nodes:
@@ -61,7 +61,9 @@ class Auto:
             and self._passes_for_curvature(problem) <= self.limit_passes
         )
         solver: Solver = self.newton if small else self.spectral
-        state: State = solver.init(problem, theta, here, tol, memory if small else None)
+        state: NewtonState | SpectralState = solver.init(
+            problem, theta, here, tol, memory if small else None
+        )
         return state
 
     def _cost_of_passes(self, problem: Problem) -> float:
@@ -95,11 +97,13 @@ class Auto:
         small = inside.n_theta <= self.limit_whole and problem.smooth.curvature_rows > 0
         return self.newton if small else self.memory
 
-    def step(self, problem: Problem, state: State) -> State:
+    def step(
+        self, problem: Problem, state: NewtonState | SpectralState
+    ) -> NewtonState | SpectralState:
         """Go on with the solver that made the state."""
         if isinstance(state, NewtonState):
             return self.newton_for(problem).step(problem, state)
-        return self.spectral.step(problem, state)  # type: ignore[arg-type]
+        return self.spectral.step(problem, state)
 
 
 def _contrasts(layout: Layout) -> Ints:

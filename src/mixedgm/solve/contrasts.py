@@ -295,7 +295,7 @@ def _batches(sizes: Ints, most: int = _BATCH) -> list[tuple[int, int]]:
 
 
 @kernel(fastmath={"reassoc", "contract"})
-def _turn(values, one, other, edges, bases, work, out):  # type: ignore[no-untyped-def]
+def _turn(values, one, other, edges, bases, work, out):
     """Own terms and blocks of edges in the coordinates of one layout -> of the other.
 
     one, other = (width of nodes, their first term, how many own terms they have, start of blocks);
@@ -344,7 +344,7 @@ def _turn(values, one, other, edges, bases, work, out):  # type: ignore[no-untyp
 
 
 @kernel(fastmath={"reassoc", "contract"})
-def _project_nodes(sums, first, scale, nodes, n_own, runs, bases, start, out):  # type: ignore[no-untyped-def]
+def _project_nodes(sums, first, scale, nodes, n_own, runs, bases, start, out):
     """Second derivatives of the named nodes, column by column -> the same in contrasts.
 
     A node has n_own = m contrasts of its own columns (m = 1 unless it has indicators).  Its sums,
@@ -400,7 +400,7 @@ def _project_nodes(sums, first, scale, nodes, n_own, runs, bases, start, out):  
 
 
 @inner
-def _write(packed, n_own, start, size, left, right, out):  # type: ignore[no-untyped-def]
+def _write(packed, n_own, start, size, left, right, out):
     """One triangle of own contrasts to its places in the node's matrix, which begins at start.
 
     left and right = (first place, step from one own contrast to the next).
@@ -415,7 +415,7 @@ def _write(packed, n_own, start, size, left, right, out):  # type: ignore[no-unt
 
 
 @inner
-def _mirror(start, size, out):  # type: ignore[no-untyped-def]
+def _mirror(start, size, out):
     """Upper triangle of a matrix to the lower one, square by square to stay in the cache."""
     for top in range(0, size, _SQUARE):
         for first in range(top, size, _SQUARE):
@@ -425,7 +425,7 @@ def _mirror(start, size, out):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _fill_index(incidence, nodes, groups, runs, touches):  # type: ignore[no-untyped-def]
+def _fill_index(incidence, nodes, groups, runs, touches):
     """Fill the runs of all nodes (``contrasts.Runs``), and what every block touches.
 
     nodes = (number of Gaussian ones, of scored ones, widths, widths in contrasts, own terms);

@@ -184,7 +184,7 @@ def _independent(yardstick: Floats, size: Ints) -> Floats:
 
 
 @kernel
-def _diagonal_blocks(which, blocks, nodes, out):  # type: ignore[no-untyped-def]
+def _diagonal_blocks(which, blocks, nodes, out):
     """out[k] += the square of block which[k] in the matrix of every node that it touches."""
     _, _, touch_node, touch_at = blocks
     matrix_start, node_size, matrices = nodes
@@ -200,7 +200,7 @@ def _diagonal_blocks(which, blocks, nodes, out):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def correct(runs, incidence, widths, bases, moved, changed, nodes):  # type: ignore[no-untyped-def]
+def correct(runs, incidence, widths, bases, moved, changed, nodes):
     """Correct the matrix of every node, in place, by what a step changed in its own slopes.
 
     That is the update of Broyden, Fletcher, Goldfarb and Shanno, node by node (Griewank and Toint

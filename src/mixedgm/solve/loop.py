@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Any, Generic, Literal, Protocol, TypeVar
+from typing import Any, Generic, Literal, Protocol, Self, TypeVar
 
 import numpy as np
 
@@ -187,32 +187,43 @@ class TraceRow:
     seconds: float
 
 
-class State(Protocol):
-    """Contract of every solver's state, as the loop reads it."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class State:
+    """Where a solver stands; each adds what else changes from step to step."""
 
-    @property
-    def theta(self) -> Floats:
-        """The point that would be returned."""
+    theta: Floats
+    """The point that would be returned."""
+    objective: float
+    """Smooth value plus penalty."""
+    measure: float
+    """KKT number at theta as known to the solver; +inf when unknown."""
+    evaluation: Evaluation
+    """Smooth value and gradient from which the next step is taken."""
+    tol: float
+    halted: bool = False
+    """Whether the solver cannot go on."""
+    notes: tuple[str, ...] = ()
+    """Notes for the user, e.g. that a line search fell back."""
 
-    @property
-    def objective(self) -> float:
-        """Smooth value plus penalty."""
+    @classmethod
+    def at(cls, problem: Problem, theta: Floats, here: Evaluation, tol: float, **own: Any) -> Self:
+        """The state at theta, whose evaluation is `here`, with what is the solver's own."""
+        objective, measure = problem.objective(here, theta), problem.measure(theta, here.gradient)
+        return cls(
+            theta=theta, objective=objective, measure=measure, evaluation=here, tol=tol, **own
+        )
 
-    @property
-    def measure(self) -> float:
-        """KKT number at theta as known to the solver; +inf when unknown."""
-
-    @property
-    def halted(self) -> bool:
-        """The solver cannot go on."""
+    def moved(self, problem: Problem, theta: Floats, there: Evaluation, **own: Any) -> Self:
+        """The state at another point, with changes of what is the solver's own."""
+        if "measure" not in own:
+            own["measure"] = problem.measure(theta, there.gradient)
+        objective = problem.objective(there, theta)
+        return replace(self, theta=theta, objective=objective, evaluation=there, **own)
 
     @property
     def memory(self) -> Any:
         """Memory that a later run on the same layout may use; None if there is none."""
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """Notes for the user, e.g. that a line search fell back."""
+        return None
 
 
 class Solver(Protocol):

@@ -9,14 +9,13 @@ decreasing steps and averaging do for samples of fixed size.
 
 from __future__ import annotations
 
-import numbers
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mixedgm.base.errors import ParameterError
-from mixedgm.base.parameters import HasParams, ensure
+from mixedgm.base.parameters import HasParams, ensure, ensure_in, is_integer
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.objective.contract import Evaluation
 from mixedgm.solve.contrasts import Contrasts
@@ -66,12 +65,10 @@ class MonteCarlo(HasParams):
 
     def __post_init__(self) -> None:
         n, most = self.n_chains, self.max_sweeps
-        inside = isinstance(self.accuracy, numbers.Real) and 0.0 < self.accuracy < 1.0
-        ensure(inside, "accuracy", "a number in (0, 1)", self.accuracy)
-        multiple = isinstance(n, numbers.Integral) and n >= 64 and n % 64 == 0
+        ensure_in("(0, 1)", accuracy=self.accuracy)
+        multiple = is_integer(n, 64) and n % 64 == 0
         ensure(multiple, "n_chains", "a positive multiple of 64", n)
-        positive = isinstance(most, numbers.Integral) and most >= 1
-        ensure(positive, "max_sweeps", "a positive integer", most)
+        ensure(is_integer(most, 1), "max_sweeps", "a positive integer", most)
 
     def solve(self, problem: Problem, start: Start, *, tol: float, max_iter: int) -> Solution:
         """Solve until the conditions hold within sampling errors of `accuracy`."""
@@ -118,12 +115,12 @@ class MonteCarlo(HasParams):
         )
 
     def init(
-        self, problem: Problem, theta: Floats, here: Evaluation, tol: float, memory: Any = None
+        self, problem: Problem, theta: Floats, here: Evaluation, tol: float, memory: object = None
     ) -> Any:
         """Raise: this solver does not step by exact evaluations."""
         raise self._wrong_loss()
 
-    def step(self, problem: Problem, state: Any) -> Any:
+    def step(self, problem: Problem, state: object) -> Any:
         """Raise: this solver does not step by exact evaluations."""
         raise self._wrong_loss()
 

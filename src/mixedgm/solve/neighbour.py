@@ -7,7 +7,7 @@ problems with a penalty, `Secant` for those without.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
@@ -108,29 +108,22 @@ class Chord:
     """Solver for problems without a known neighbour, and for those that are too far from theirs."""
 
     def init(
-        self, problem: Problem, theta: Floats, here: Evaluation, tol: float, memory: Any = None
+        self, problem: Problem, theta: Floats, here: Evaluation, tol: float, memory: object = None
     ) -> Any:
         """Start at theta; without curvature in memory, with the other solver."""
         if not isinstance(memory, KnownCurvature):
             return self.solver.init(problem, theta, here, tol, memory)
-        return ChordState(
-            theta=theta,
-            objective=problem.objective(here, theta),
-            measure=problem.measure(theta, here.gradient),
-            memory=memory,
-            evaluation=here,
-            eta=memory.contrasts.down(theta),
-            tol=tol,
-        )
+        eta = memory.contrasts.down(theta)
+        return ChordState.at(problem, theta, here, tol, curvature=memory, eta=eta)
 
-    def step(self, problem: Problem, state: Any) -> State:
+    def step(self, problem: Problem, state: object) -> State:
         """Minimise the quadratic model and go there."""
         if not isinstance(state, ChordState):
             done: State = self.solver.step(problem, state)
             return done
-        contrasts = state.memory.contrasts
+        contrasts = state.curvature.contrasts
         slope = contrasts.down(state.evaluation.gradient)
-        layout, blocks = contrasts.reduced, state.memory.blocks
+        layout, blocks = contrasts.reduced, state.curvature.blocks
         model = QuadraticModel(problem, layout, state.eta, slope, blocks)
         target = model.minimise(max(0.1 * state.tol, 0.03 * state.measure))
         step = Step(target, target - state.eta)
@@ -144,16 +137,7 @@ class Chord:
             best = (theta, here) if measure < state.measure else (state.theta, state.evaluation)
             other: State = self.solver.init(problem, *best, state.tol, None)
             return other
-        objective = problem.objective(here, theta)
-        return replace(
-            state,
-            theta=theta,
-            objective=objective,
-            measure=measure,
-            evaluation=here,
-            eta=eta,
-            last=step,
-        )
+        return state.moved(problem, theta, here, measure=measure, eta=eta, last=step)
 
 
 class Step(NamedTuple):
@@ -185,20 +169,18 @@ def _hopeless(before: float, now: float, tol: float) -> bool:
     return now >= before or np.log(tol / now) / np.log(now / before) > _MOST_STEPS
 
 
-@dataclass(frozen=True, eq=False)
-class ChordState:
-    """Everything that changes from step to step."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ChordState(State):
+    """State with the neighbour's curvature."""
 
-    theta: Floats
-    objective: float
-    measure: float
-    memory: KnownCurvature
-    evaluation: Evaluation
+    curvature: KnownCurvature
     eta: Floats
-    tol: float
     last: Step | None = None
-    halted: bool = False
-    notes: tuple[str, ...] = ()
+
+    @property
+    def memory(self) -> KnownCurvature:
+        """The curvature, which serves the next problem."""
+        return self.curvature
 
 
 _MOST_PAIRS = 30
@@ -221,21 +203,15 @@ class Secant:
     """Solver for problems with a penalty or another layout, and where steps lead nowhere."""
 
     def init(
-        self, problem: Problem, theta: Floats, here: Evaluation, tol: float, memory: Any = None
+        self, problem: Problem, theta: Floats, here: Evaluation, tol: float, memory: object = None
     ) -> Any:
         """Start at theta."""
         if not problem.smooth.layout.same(self.layout) or problem.penalty.penalised.any():
             return self.solver.init(problem, theta, here, tol, memory)
-        return SecantState(
-            theta=theta,
-            objective=here.value,
-            measure=problem.measure(theta, here.gradient),
-            contrasts=Contrasts(problem.smooth.layout),
-            evaluation=here,
-            tol=tol,
-        )
+        contrasts = Contrasts(problem.smooth.layout)
+        return SecantState.at(problem, theta, here, tol, contrasts=contrasts)
 
-    def step(self, problem: Problem, state: Any) -> State:
+    def step(self, problem: Problem, state: object) -> State:
         """Go where the corrected curvature points to."""
         if not isinstance(state, SecantState):
             done: State = self.solver.step(problem, state)
@@ -253,14 +229,8 @@ class Secant:
             other: State = self.solver.init(problem, state.theta, state.evaluation, state.tol, None)
             return other
         change = state.contrasts.down(here.gradient) - slope
-        return replace(
-            state,
-            theta=theta,
-            objective=here.value,
-            measure=problem.measure(theta, here.gradient),
-            evaluation=here,
-            pairs=(*state.pairs, (length, change)) if length @ change > 0.0 else state.pairs,
-        )
+        more = ((length, change),) if length @ change > 0.0 else ()
+        return state.moved(problem, theta, here, pairs=state.pairs + more)
 
 
 def _corrected(inverse: Floats, pairs: tuple[tuple[Floats, Floats], ...], slope: Floats) -> Floats:
@@ -275,18 +245,10 @@ def _corrected(inverse: Floats, pairs: tuple[tuple[Floats, Floats], ...], slope:
     return found
 
 
-@dataclass(frozen=True, eq=False)
-class SecantState:
-    """Everything that changes from step to step."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SecantState(State):
+    """State with steps so far."""
 
-    theta: Floats
-    objective: float
-    measure: float
     contrasts: Contrasts
-    evaluation: Evaluation
-    tol: float
     pairs: tuple[tuple[Floats, Floats], ...] = ()
     """Steps, and what the gradient changed by."""
-    memory: None = None
-    halted: bool = False
-    notes: tuple[str, ...] = ()

@@ -14,15 +14,15 @@ proximal step from y, because an average of sparse points is not sparse.
 
 from __future__ import annotations
 
-import numbers
 from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
-from mixedgm.base.parameters import HasParams, ensure, is_flag
+from mixedgm.base.parameters import HasParams, ensure, ensure_in, is_flag
 from mixedgm.model.layout import Floats
 from mixedgm.objective.contract import Evaluation
+from mixedgm.solve.loop import State
 from mixedgm.solve.problem import Problem
 
 ZRule = Literal["chained", "accumulated", "implied", "none"]
@@ -68,10 +68,8 @@ class ProximalGradient(HasParams):
     def __post_init__(self) -> None:
         offered = f"one of {', '.join(map(repr, VARIANTS))}"
         ensure(self.variant in tuple(VARIANTS), "variant", offered, self.variant)
-        inside = isinstance(self.lengthen, numbers.Real) and 0.0 < self.lengthen <= 1.0
-        ensure(inside, "lengthen", "in (0, 1]", self.lengthen)
-        above = isinstance(self.shorten, numbers.Real) and self.shorten > 1.0
-        ensure(above, "shorten", "above 1", self.shorten)
+        ensure_in("(0, 1]", lengthen=self.lengthen)
+        ensure_in("(1, inf)", shorten=self.shorten)
         ensure(is_flag(self.restart), "restart", "True or False", self.restart)
 
     @property
@@ -83,17 +81,8 @@ class ProximalGradient(HasParams):
         self, problem: Problem, theta: Floats, here: Evaluation, tol: float, memory: None = None
     ) -> GradientState:
         """Start at theta, whose evaluation is `here`, without momentum."""
-        return GradientState(
-            theta=theta,
-            objective=problem.objective(here, theta),
-            measure=problem.measure(theta, here.gradient),
-            tol=tol,
-            x=theta,
-            x_eval=here,
-            z=theta,
-            origin=theta,
-            pulled=np.zeros_like(theta),
-        )
+        own = {"x": theta, "z": theta, "origin": theta, "pulled": np.zeros_like(theta)}
+        return GradientState.at(problem, theta, here, tol, **own)
 
     def step(self, problem: Problem, state: GradientState) -> GradientState:
         """One accelerated step, its line search and the test of the candidate answer."""
@@ -117,7 +106,7 @@ class ProximalGradient(HasParams):
         """Momentum weight t, the point y and the evaluation there, for one value of L."""
         z_rule, _ = self.rules
         if state.fresh or z_rule == "none":
-            here = state.x_eval
+            here = state.evaluation
             return 1.0, state.x, problem.smooth.evaluate(state.x) if here.grad is None else here
         # The weight of all steps so far, 1 / (L t^2), grows as (1 - t) / (L t^2) = that of before.
         ratio = bound / state.curvature / state.momentum**2
@@ -154,7 +143,7 @@ class ProximalGradient(HasParams):
     ) -> GradientState:
         objective = problem.objective(at_x, trial.x)
         uphill = (trial.y - trial.answer) @ (trial.x - state.x) > 0.0 and not state.fresh
-        worse = objective > problem.objective(state.x_eval, state.x) + 1e-14 * abs(objective)
+        worse = objective > problem.objective(state.evaluation, state.x) + 1e-14 * abs(objective)
         # Averages of z creep up without ever overshooting; for them a falling speed is the sign
         # that the momentum is spent (Su, Boyd & Candes 2016).
         speed = float(np.linalg.norm(trial.x - state.x))
@@ -168,7 +157,7 @@ class ProximalGradient(HasParams):
             objective=objective,
             measure=np.inf,
             x=trial.x,
-            x_eval=at_x,
+            evaluation=at_x,
             z=trial.z,
             pulled=trial.pulled,
             pull=trial.pull,
@@ -182,16 +171,11 @@ class ProximalGradient(HasParams):
         return after
 
 
-@dataclass(frozen=True, eq=False)
-class GradientState:
-    """Everything that changes from step to step."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class GradientState(State):
+    """State with momentum; `evaluation` is that of x."""
 
-    theta: Floats
-    objective: float
-    measure: float
-    tol: float
     x: Floats
-    x_eval: Evaluation
     z: Floats
     origin: Floats
     pulled: Floats
@@ -203,9 +187,6 @@ class GradientState:
     age: int = 0
     fine: bool = False
     next_test: float = np.inf
-    halted: bool = False
-    memory: None = None
-    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -11,12 +10,12 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 
 from mixedgm.base.errors import ParameterError
-from mixedgm.base.parameters import HasParams, ensure
+from mixedgm.base.parameters import HasParams, ensure, is_integer
 from mixedgm.model.layout import Floats, Ints, Layout
 from mixedgm.objective.contract import Curvature, Evaluation, Smooth
 from mixedgm.solve.contrasts import Contrasts
 from mixedgm.solve.curvature import KnownCurvature, flatten
-from mixedgm.solve.loop import run
+from mixedgm.solve.loop import State, run
 from mixedgm.solve.problem import Problem
 from mixedgm.solve.proximal_gradient import ProximalGradient
 from mixedgm.solve.subproblem import QuadraticModel
@@ -79,7 +78,7 @@ class ProximalNewton(HasParams):
             value, wanted = getattr(self, name), f"one of {', '.join(map(repr, offered))}"
             ensure(value in offered, name, wanted, value)
         for count in (self.sample_rows, self.memory):
-            if not (isinstance(count, numbers.Integral) and count >= 1):
+            if not is_integer(count, 1):
                 raise ParameterError("sample_rows and memory must be positive integers.")
 
     def init(
@@ -101,12 +100,11 @@ class ProximalNewton(HasParams):
         contrasts = Contrasts(smooth.layout) if curvature is None else curvature.contrasts
         corrects = self._corrects(smooth, contrasts)
         stride = self._first_stride(problem, corrects)
-        return NewtonState(
-            theta=theta,
-            objective=problem.objective(here, theta),
-            measure=problem.measure(theta, here.gradient),
-            tol=tol,
-            evaluation=here,
+        return NewtonState.at(
+            problem,
+            theta,
+            here,
+            tol,
             stride=stride if memory is None else int(min(stride, memory.enough)),
             pairs=LimitedMemory(self.memory),
             contrasts=contrasts,
@@ -259,16 +257,10 @@ class ProximalNewton(HasParams):
             begin = (state.theta, state.evaluation, state.objective)
             accepted = _armijo(problem, begin, target - state.theta, trials=1)
             if accepted is not None:
-                theta, evaluation, objective, _ = accepted
+                theta, evaluation, *_ = accepted
                 note = "a Newton line search failed; a proximal gradient step was taken instead"
-                return replace(
-                    state,
-                    theta=theta,
-                    objective=objective,
-                    measure=problem.measure(theta, evaluation.gradient),
-                    evaluation=evaluation,
-                    notes=tuple(dict.fromkeys([*state.notes, note])),
-                )
+                notes = tuple(dict.fromkeys([*state.notes, note]))
+                return state.moved(problem, theta, evaluation, notes=notes)
             bound *= 4.0
         return replace(state, halted=True)
 
@@ -375,15 +367,10 @@ class Remembered:
         return out
 
 
-@dataclass(frozen=True, eq=False)
-class NewtonState:
-    """Everything that changes from step to step."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class NewtonState(State):
+    """State with curvature and what is known of it."""
 
-    theta: Floats
-    objective: float
-    measure: float
-    tol: float
-    evaluation: Evaluation
     stride: int
     pairs: LimitedMemory
     contrasts: Contrasts
@@ -400,8 +387,6 @@ class NewtonState:
     """Curvature that is added to the model, in units of that of independent columns."""
     gain: float = np.inf
     """Factor by which the last step multiplied the KKT number."""
-    halted: bool = False
-    notes: tuple[str, ...] = ()
 
     @property
     def memory(self) -> Remembered:

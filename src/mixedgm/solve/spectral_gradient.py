@@ -14,12 +14,14 @@ from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import softmax
 
 from mixedgm.model.layout import Floats, Ints, offsets
 from mixedgm.objective.contract import Evaluation, Smooth
 from mixedgm.objective.ridge import Ridged
 from mixedgm.penalty.group_lasso import scaled_prox
 from mixedgm.rows.curvature import own_covariance
+from mixedgm.solve.loop import State
 from mixedgm.solve.problem import Problem
 
 _REMEMBERED = 6
@@ -40,10 +42,8 @@ class SpectralGradient:
     ) -> SpectralState:
         """Start at theta, whose evaluation is `here`."""
         scale = IndependentScale.at(problem.smooth, theta)
-        objective = problem.objective(here, theta)
-        return SpectralState(
-            theta, objective, problem.measure(theta, here.gradient), here, scale, (objective,)
-        )
+        recent = (problem.objective(here, theta),)
+        return SpectralState.at(problem, theta, here, tol, scale=scale, recent=recent)
 
     def step(self, problem: Problem, state: SpectralState) -> SpectralState:
         """One proximal step, shortened until the objective is low enough."""
@@ -69,32 +69,19 @@ class SpectralGradient:
         else:
             return replace(state, halted=True)
         turn = float(move @ (scale.slope_down(there.gradient) - slope))
-        return replace(
-            state,
-            theta=theta,
-            objective=objective,
-            measure=problem.measure(theta, there.gradient),
-            evaluation=there,
-            recent=(*state.recent, objective)[-_REMEMBERED:],
-            bound=min(max(turn / squared, _LONGEST), _SHORTEST),
-        )
+        recent = (*state.recent, objective)[-_REMEMBERED:]
+        bound = min(max(turn / squared, _LONGEST), _SHORTEST)
+        return state.moved(problem, theta, there, recent=recent, bound=bound)
 
 
-@dataclass(frozen=True, eq=False)
-class SpectralState:
-    """Everything that changes from step to step."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SpectralState(State):
+    """State with the lengths of steps."""
 
-    theta: Floats
-    objective: float
-    measure: float
-    evaluation: Evaluation
     scale: IndependentScale
     recent: tuple[float, ...]
     bound: float = 1.0
     """Curvature along the last step, in units of that of independent columns."""
-    halted: bool = False
-    memory: None = None
-    notes: tuple[str, ...] = ()
 
 
 class _Block(NamedTuple):
@@ -151,7 +138,7 @@ class IndependentScale:
                 own.append(_decomposed(covariance))
                 bases[v], spread[v] = _decomposed(here.T @ covariance @ here)
                 continue
-            frequency = _softmax(logits[nodes.slots_of(j)])
+            frequency = np.asarray(softmax(logits[nodes.slots_of(j)]))
             if nodes.free[j]:
                 own.append(_covariance(frequency.tobytes()))
             else:
@@ -309,11 +296,6 @@ class IndependentScale:
             return value
 
         return self._turned(grad, map(without_mean, self._blocks))
-
-
-def _softmax(logits: Floats) -> Floats:
-    share = np.exp(logits - logits.max())
-    return np.asarray(share / share.sum())
 
 
 def _covariance_of(features: Floats, share: Floats) -> tuple[Floats, Floats]:

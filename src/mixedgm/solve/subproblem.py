@@ -334,7 +334,7 @@ class ActiveSystem:
 
 
 @kernel
-def descend(blocks, nodes, eigen, node_start, penalty, limits, grad, theta, product):  # type: ignore[no-untyped-def]
+def descend(blocks, nodes, eigen, node_start, penalty, limits, grad, theta, product):
     """Coordinate descent on the model: once over all blocks, then some times over active ones.
 
     theta and product, which holds H d node by node, change in place.  penalty = (pull, scale)
@@ -373,7 +373,7 @@ def descend(blocks, nodes, eigen, node_start, penalty, limits, grad, theta, prod
 
 
 @inner
-def _sweep(blocks, nodes, eigen, node_start, order, penalty, grad, theta, product, work):  # type: ignore[no-untyped-def]
+def _sweep(blocks, nodes, eigen, node_start, order, penalty, grad, theta, product, work):
     """One pass over the blocks in `order`; returns the largest violation met on the way."""
     start, size, touch_node, touch_at = blocks
     matrix_start, node_size, matrices = nodes
@@ -426,7 +426,7 @@ def _sweep(blocks, nodes, eigen, node_start, order, penalty, grad, theta, produc
 
 
 @kernel
-def node_products(nodes, runs, delta, out):  # type: ignore[no-untyped-def]
+def node_products(nodes, runs, delta, out):
     """Every node's matrix times its part of delta, node by node in a row."""
     matrix_start, node_size, matrices = nodes
     run_start, local, position, length = runs
@@ -444,7 +444,7 @@ def node_products(nodes, runs, delta, out):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def assemble(nodes, runs, where, out):  # type: ignore[no-untyped-def]
+def assemble(nodes, runs, where, out):
     """Add every node's matrix into the dense `out`; where[theta position] = row of out, or -1.
 
     runs = (first run of each node, position in the node, position in theta, length): a node's
@@ -468,7 +468,7 @@ def assemble(nodes, runs, where, out):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _take_out(nodes, runs, where, first, places, matrices_start, out):  # type: ignore[no-untyped-def]
+def _take_out(nodes, runs, where, first, places, matrices_start, out):
     """Take from every node's matrix what belongs to the theta positions with where >= 0.
 
     Node v gets the square matrix at matrices_start[v] of `out`, whose rows are numbered, as by
@@ -495,7 +495,7 @@ def _take_out(nodes, runs, where, first, places, matrices_start, out):  # type: 
 
 
 @kernel(fastmath={"reassoc", "contract"})
-def _active_product(first, places, matrices_start, matrices, delta, out):  # type: ignore[no-untyped-def]
+def _active_product(first, places, matrices_start, matrices, delta, out):
     """Out = H delta, with H as `take_out` left it."""
     out[:] = 0.0
     x = np.empty(places.shape[0])
@@ -512,7 +512,7 @@ def _active_product(first, places, matrices_start, matrices, delta, out):  # typ
 
 
 @kernel(fastmath={"reassoc", "contract"})
-def _precondition(blocks, eigen, where, x, out):  # type: ignore[no-untyped-def]
+def _precondition(blocks, eigen, where, x, out):
     """Out = A_b^-1 x_b for every active block b, A_b given by its eigenvectors and values."""
     start, size, touch_node, touch_at = blocks
     eigen_start, vectors, values = eigen

@@ -30,22 +30,19 @@ from mixedgm.base.printable import quoted
 from mixedgm.store.validation import SPARSE, WIDE, Sizes, array_spec
 
 FORMAT = "mixedgm-model"
-FORMAT_VERSION = 3
-"""The newest that is read.  Files of wide models are of version 3, others of version 2, or 1 where
-all columns are continuous or categorical."""
+FORMAT_VERSION = 1
 
 Arrays = dict[str, NDArray[Any]]
 Header = tuple[tuple[tuple[int, ...], bool, np.dtype[Any]], int]
 
 _DOCUMENT = "model.json"
-_CHECKSUMS = "checksums.json"  # absent from the first files
+_CHECKSUMS = "checksums.json"
 _EARLIEST = (1980, 1, 1, 0, 0, 0)
 
 _LARGEST_DIRECTORY = 2**20
 _END = struct.Struct("<4s4H2LH")
 _ZIP64, _ZIP64_FROM = b"PK\x06\x07", 2**31
 _NPY_HEADER = 128
-_WITHOUT_LINES = 3
 _SPARSE_SHARE = 0.25
 
 # A document has few values beside those of its columns: the knots of a transform are the most that
@@ -70,17 +67,15 @@ def write_archive(
     document: Mapping[str, Any],
     arrays: Arrays,
     *,
-    format_version: int,
+    indent: int | None,
 ) -> None:
     """Write the document and the arrays to one file, completely or not at all."""
     names = sorted(arrays)
     head = {
         "format": FORMAT,
-        "format_version": format_version,
+        "format_version": FORMAT_VERSION,
         "library_version": library_version(),
     }
-    # Lines for readers; with very many columns, nobody reads them and they take their time.
-    indent = None if format_version >= _WITHOUT_LINES else 1
     text = json.dumps({**head, **document, "arrays": names}, indent=indent, default=_plain)
     with replacing(path) as file, zipfile.ZipFile(file, "w") as archive:
         sums = {_DOCUMENT: _add(archive, _DOCUMENT, text.encode("ascii"))}
@@ -248,7 +243,7 @@ class Archive:
         return content
 
     def _checksums(self) -> Mapping[str, str] | None:
-        """Checksums by member; None in a file without them, such as an older one."""
+        """Checksums by member; None in a file without them, made by hand."""
         info = self._members.get(_CHECKSUMS)
         if info is None:
             return None
@@ -274,7 +269,7 @@ class Archive:
         Parsed, many tiny values take thirty times the size of their text.  A wide model has no
         square arrays; its columns have at least one bias each.
         """
-        square = ("precision", "cat_interaction", "coef", "nodewise_coef")
+        square = ("coef", "nodewise_coef")
         columns = sum(self._length(name) for name in square)
         if columns == 0:
             columns = self._size("bias")

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 
 from mixedgm.base.errors import ModelFileError
 from mixedgm.base.printable import quoted
+from mixedgm.families import KINDS
+from mixedgm.families.finite import Thresholds
 from mixedgm.fit.certificate import ROUNDING
 from mixedgm.fit.options import OBJECTS
-from mixedgm.model.kinds import KINDS
-from mixedgm.model.kinds.ordinal import Thresholds
 from mixedgm.path.recipe import Loss
 from mixedgm.solve.loop import Certificate, Status
 from mixedgm.solve.monte_carlo import STANDARD_ERRORS
@@ -44,7 +44,7 @@ _MOST = sys.float_info.max
 def _checked(wanted: str, fits: Callable[[Any], bool]) -> Check:
     """A value that fits; the error says what was wanted."""
 
-    def check(value: Any, where: str) -> Any:
+    def check(value: object, where: str) -> Any:
         if not fits(value):
             raise _refused(value, where, wanted)
         return value
@@ -86,7 +86,7 @@ def maybe(inner: Check) -> Check:
 def list_of(inner: Check, length: int | None = None) -> Check:
     """A list, of this length if one is given."""
 
-    def check(value: Any, where: str) -> list[Any]:
+    def check(value: object, where: str) -> list[Any]:
         if type(value) is not list or length not in (None, len(value)):
             raise _refused(value, where, "a list" if length is None else f"a list of {length}")
         inside = f"{where}[]"
@@ -100,7 +100,7 @@ def record(fields: Mapping[str, Check | tuple[Check, Any]]) -> Check:
     checks = {name: each[0] if isinstance(each, tuple) else each for name, each in fields.items()}
     absent = {name: each[1] for name, each in fields.items() if isinstance(each, tuple)}
 
-    def check(value: Any, where: str) -> dict[str, Any]:
+    def check(value: object, where: str) -> dict[str, Any]:
         if type(value) is not dict:
             raise _refused(value, where, "an object")
         for name in fields:
@@ -127,12 +127,12 @@ _level = _checked(
 )
 
 
-def _lam(value: Any, where: str) -> float | tuple[float, ...]:
+def _lam(value: object, where: str) -> float | tuple[float, ...]:
     one = number(0.0, nan=True)
     return tuple(list_of(one)(value, where)) if type(value) is list else one(value, where)
 
 
-def _setting(value: Any, where: str) -> Any:
+def _setting(value: object, where: str) -> Any:
     """A value as `mixedgm.fit.options.to_plain` writes it."""
     if value is None or type(value) in (bool, int, float, str):
         return value
@@ -144,7 +144,7 @@ def _setting(value: Any, where: str) -> Any:
     return record(_FORMS[form])(value, where)
 
 
-def _settings(value: Any, where: str) -> dict[str, Any]:
+def _settings(value: object, where: str) -> dict[str, Any]:
     if type(value) is not dict:
         raise _refused(value, where, "an object")
     return {name: _setting(each, f"{where}.{name}") for name, each in value.items()}
@@ -306,7 +306,7 @@ class Array:
     """Type, shape and values of an array.
 
     A letter of `shape` is a length: p continuous columns, q design columns that are numbers, t
-    values of the discrete columns, o their own terms, l all own linear terms, d design columns, n
+    values of the discrete columns, l all own linear terms, d design columns, n
     nodes, s scales of columns, k points of a path, m moderators, and so on.  A letter without a
     given length matches any; one with a question mark is an axis only where its length is given.
     """
@@ -348,13 +348,6 @@ def _shown(shape: Sequence[int | None]) -> str:
 
 SHARES = Array("t", _share)
 ARRAYS = {
-    "precision": Array("p p"),
-    "cont_bias": Array("p"),
-    "category_shift": Array("p t"),
-    "cat_interaction": Array("t t"),
-    "cat_bias": Array("t", _bias),
-    "level_effect": Array("t p"),
-    # of models with ordinal or count columns, instead of the blocks above
     "bias": Array("l", _bias),
     "diagonal": Array("p", _positive),
     "coef": Array("d d"),
@@ -373,9 +366,8 @@ ARRAYS = {
     "table_variance": Array("q", _positive),
     "table_shares": Array("t", _share),
     "table_covariance": Array("d d"),
-    "joint_cont_bias": Array("p"),
     "joint_diagonal": Array("p", _positive),
-    "joint_cat_bias": Array("o", _bias),
+    "joint_bias": Array("l", _bias),
     "joint_covariance": Array("d d"),
     "path_centre": Array("q", _between(-_LARGEST_UNIT, _LARGEST_UNIT)),
     "path_scale": Array("q", _scale),

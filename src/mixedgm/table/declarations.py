@@ -9,7 +9,7 @@ from typing import get_args
 from mixedgm.base.errors import ParameterError
 from mixedgm.base.parameters import ensure, is_flag, is_integer, is_real
 from mixedgm.base.printable import quoted
-from mixedgm.model.kinds.ordinal import Thresholds
+from mixedgm.families.finite import Thresholds
 from mixedgm.table.schema import (
     MOST_COUNT,
     Column,

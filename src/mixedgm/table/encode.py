@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,9 +14,7 @@ from mixedgm.base.printable import few, number_of, quoted, rows
 from mixedgm.table.checks.check import (
     Checked,
     MissingArg,
-    PairsArg,
-    TransformArg,
-    TypesArg,
+    Reading,
     check_whole,
     raise_or_warn,
     size_findings,
@@ -97,16 +95,7 @@ class Design:
         )
 
 
-def learn(
-    X: object,
-    *,
-    types: TypesArg = None,
-    transforms: TransformArg = "auto",
-    covariates: Sequence[Any] | str | None = None,
-    missing: MissingArg = "error",
-    sample_weight: ArrayLike | None = None,
-    forbid: PairsArg = None,
-) -> tuple[Design, tuple[Finding, ...]]:
+def learn(X: object, **how: Unpack[Reading]) -> tuple[Design, tuple[Finding, ...]]:
     """Infer the schema of a table and encode the table by it.
 
     The parameters are those of `check_table`. With `missing="drop"`, rows with missing values are
@@ -118,15 +107,7 @@ def learn(
     TableError
         With everything that is wrong with the table.
     """
-    checked = check_whole(
-        X,
-        types=types,
-        transforms=transforms,
-        covariates=covariates,
-        missing=missing,
-        sample_weight=sample_weight,
-        forbid=forbid,
-    )
+    checked = check_whole(X, **how)
     schema, matched = learnt(checked)
     return design_of(schema, matched), checked.findings
 

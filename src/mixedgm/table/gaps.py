@@ -7,24 +7,17 @@ Only missing cells are written; a column without gaps is handed on untouched.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mixedgm.base.errors import Finding
 from mixedgm.base.printable import number_of, rows
-from mixedgm.table.checks.check import (
-    MissingArg,
-    PairsArg,
-    TransformArg,
-    TypesArg,
-    check_whole,
-    raise_or_warn,
-)
+from mixedgm.table.checks.check import MissingArg, Reading, check_whole, raise_or_warn
 from mixedgm.table.decode import as_whole, decode, level_array, within
 from mixedgm.table.encode import (
     Codes,
@@ -114,15 +107,7 @@ class Gaps:
             yield members, missing[gappy[at]]
 
 
-def learn_gaps(
-    X: object,
-    *,
-    types: TypesArg = None,
-    transforms: TransformArg = "auto",
-    covariates: Sequence[Any] | str | None = None,
-    sample_weight: ArrayLike | None = None,
-    forbid: PairsArg = None,
-) -> tuple[Gaps, tuple[Finding, ...]]:
+def learn_gaps(X: object, **how: Unpack[Reading]) -> tuple[Gaps, tuple[Finding, ...]]:
     """Infer the schema of a table by the values that it has, and leave missing cells missing.
 
     The parameters are those of `check_table`.  Rows without any value, and those of weight zero,
@@ -139,15 +124,8 @@ def learn_gaps(
     >>> gaps.missing.sum(axis=0).tolist()
     [1, 1]
     """
-    checked = check_whole(
-        X,
-        types=types,
-        transforms=transforms,
-        covariates=covariates,
-        missing="model",
-        sample_weight=sample_weight,
-        forbid=forbid,
-    )
+    how["missing"] = "model"
+    checked = check_whole(X, **how)
     schema, matched = learnt(checked)
     numbers, codes = encoded(schema, matched, np.nan, -1, np.int32)
     return Gaps(schema, numbers, codes, matched.weights, matched.kept), checked.findings

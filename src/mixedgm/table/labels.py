@@ -18,7 +18,7 @@ from mixedgm.table.gaps import Gaps
 from mixedgm.table.read import Frame, named_column
 
 
-def given_labels(option: str, given: Any, n_rows: int | None = None) -> list[Any]:
+def given_labels(option: str, given: object, n_rows: int | None = None) -> list[Any]:
     """Return labels as a list, in their own types.
 
     ParameterError where they are not one-dimensional, or not as many as `n_rows`.
@@ -57,7 +57,7 @@ def refuse_missing(option: str, labels: Sequence[Any]) -> None:
         )
 
 
-def _is_missing(label: Any) -> bool:
+def _is_missing(label: object) -> bool:
     if isinstance(label, Decimal):  # a signalling NaN cannot be compared
         return label.is_nan()
     # pandas' own missing values do not even equal themselves.
@@ -126,7 +126,7 @@ def without_labels(frame: Frame, **given: Any) -> Frame:
 
 
 def read_groups(
-    frame: Frame, groups: Any, design: Design | Gaps, *, paired: Any = None, cluster: Any = None
+    frame: Frame, groups: object, design: Design | Gaps, *, paired: Any = None, cluster: Any = None
 ) -> Groups:
     """Number the groups, and the units of dependent rows; rows that were left out are too."""
     labels, codes = numbered(row_labels("groups", groups, frame, design))
@@ -157,7 +157,7 @@ def read_groups(
     return Groups(labels, codes, unit, paired=True)
 
 
-def row_labels(name: str, given: Any, frame: Frame, design: Design | Gaps) -> list[Any]:
+def row_labels(name: str, given: object, frame: Frame, design: Design | Gaps) -> list[Any]:
     """One label per row of the design, from a column that the option `name` names or an array."""
     column = named_column(name, given, frame) if isinstance(given, str) else given
     labels = given_labels(name, column, frame.n_rows)

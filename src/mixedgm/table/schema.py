@@ -23,10 +23,10 @@ from mixedgm.base.errors import (
     near_matches,
 )
 from mixedgm.base.printable import cut, few, json_text, literal, one_line, quoted, width
-from mixedgm.model.kinds import KINDS, CountKind, HurdleKind, OrdinalKind, Scored
-from mixedgm.model.kinds import Kind as NodeKind
-from mixedgm.model.kinds.contract import Floats
-from mixedgm.model.kinds.ordinal import Thresholds
+from mixedgm.families import KINDS, CountKind, HurdleKind, OrdinalKind, Scored
+from mixedgm.families import Kind as NodeKind
+from mixedgm.families.contract import Floats
+from mixedgm.families.finite import Thresholds
 from mixedgm.model.nodes import Nodes, in_node_order
 from mixedgm.table.transform import Nonparanormal
 

@@ -388,7 +388,7 @@ FEW = 20
 """Number of distinct values in a sample up to which they are counted in all rows."""
 
 
-def as_doubles(values: Any) -> Floats:
+def as_doubles(values: object) -> Floats:
     """Return numbers as doubles; infinity stands for those that are beyond all doubles.
 
     Raises TypeError or ValueError for what is no number.

@@ -99,7 +99,7 @@ def test_options_are_those_of_the_method(folder: Path, capsys: pytest.CaptureFix
             "the model knows its columns: leave out --types, --missing.",
         ),
         (["survey.mgm", "survey.csv", "--simulations", "3"], "from 20 to"),
-        (["survey.mgm", "survey.csv", "--alpha", "2"], "alpha must be a float in (0, 1)"),
+        (["survey.mgm", "survey.csv", "--alpha", "2"], "alpha must be a number in (0, 1)"),
         (["survey.csv", "survey.csv"], "survey.csv"),
         (["none.mgm", "survey.csv"], "none.mgm"),
         (["survey.mgm", "survey.csv", "-o", "survey.csv"], "is the input"),

@@ -76,3 +76,17 @@ def test_compare_tests_differences_by_itself(
     assert (tmp_path / "out" / "untested.csv").exists()
     assert main(["compare", *map(str, given), "--test", "differences", "--permutations", "9"]) == 2
     assert "n_perm and checkpoint are for permutations" in capsys.readouterr().err
+
+
+def test_columns_stay_as_they_are_unless_a_transform_is_given(tmp_path: Path) -> None:
+    """As in `mixedgm.compare`: margins of groups that differ are not normal together."""
+    rng = np.random.default_rng(0)
+    columns = {name: np.exp(2.0 * rng.normal(size=400)).tolist() for name in "xy"}
+    write_csv(tmp_path / "survey.csv", {**columns, "town": np.repeat(["n", "s"], 200).tolist()})
+    given = [tmp_path / "survey.csv", "--groups", "town", "-o", tmp_path / "out", "--jobs", 1]
+    transforms = []
+    for more in ([], ["--transform", "auto"]):
+        assert main(["compare", *map(str, given), "--quiet", *more]) == 0
+        model = mg.load(tmp_path / "out" / "group1.mgm")
+        transforms.append([column.transform is None for column in model.schema_.columns])
+    assert transforms == [[True, True], [False, False]]

@@ -96,7 +96,7 @@ def test_draws_by_parameters_that_vary(folder: Path, capsys: pytest.CaptureFixtu
     [
         (["--format", "csv"], "--format csv is for one list: add --show columns, patterns"),
         (["--plot", "gaps.txt"], "the picture must be a file name that ends in .png"),
-        (["--alpha", "2"], "alpha must be a number from 0 to 1"),
+        (["--alpha", "2"], "alpha must be a number in [0, 1]"),
         (["-o", "survey.csv"], "'survey.csv' is the input"),
         (["--show", "cells"], "invalid choice: 'cells'"),
     ],

@@ -241,7 +241,7 @@ from pyarrow import parquet
 import mixedgm as mg
 from mixedgm.fit.fitting import fit_table
 from mixedgm.fit.options import Options
-from mixedgm.table.parted.design import read_locally
+from mixedgm.table.parted.design import LocalReader
 from mixedgm.table.parted.sources import source_of
 
 folder, n_parts = sys.argv[1], int(sys.argv[2])
@@ -251,7 +251,7 @@ def peak():
 
 def fit(n_parts):
     files = [f"{folder}/{k:03}.parquet" for k in range(n_parts)]
-    reader = read_locally(source_of(files), limit=0)
+    reader = LocalReader(source_of(files), limit=0)
     return fit_table(reader, reader.library, Options(lam=0.05, n_jobs=1))
 
 fit(2)

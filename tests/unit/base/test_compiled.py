@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from numba import njit
+from numba.core import event
 from numba.core.errors import TypingError
 
 from mixedgm.base.compiled import inner, kernel
@@ -61,6 +62,25 @@ def test_functions_without_a_home_are_compiled():
     names: dict = {}
     exec("def plus(x):\n    return x + 1", names)
     assert njit(names["plus"])(1) == 2
+
+
+def test_garbage_is_not_collected_while_a_kernel_is_compiled():
+    class Watch(event.Listener):
+        def on_start(self, event):
+            collects.append(gc.isenabled())
+
+        def on_end(self, event):
+            pass
+
+    def plus(x):
+        return x + 1
+
+    collects: list[bool] = []
+    plus.__module__ = "mixedgm.rows.somewhere"
+    with event.install_listener("numba:compile", Watch()):
+        assert kernel(plus)(1) == 2
+    assert collects == [False]
+    assert gc.isenabled()
 
 
 def test_garbage_is_collected_again_after_an_error():

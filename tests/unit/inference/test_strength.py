@@ -8,8 +8,8 @@ import pytest
 from scipy import stats
 
 import mixedgm as mg
+from mixedgm.families import CATEGORICAL, CountKind, OrdinalKind
 from mixedgm.inference.strength import ConditionalInformation, RestRows, freedom, strength
-from mixedgm.model.kinds import CATEGORICAL, CountKind, OrdinalKind
 from mixedgm.model.nodes import Nodes
 from mixedgm.model.params import Params
 

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from mixedgm.families import CATEGORICAL, CONTINUOUS, CountKind, OrdinalKind
 from mixedgm.joint.conditioning import KnownColumns
 from mixedgm.joint.posteriors import LoneState, UnknownColumns, posterior, posterior_draw
 from mixedgm.model.density import conditionals
-from mixedgm.model.kinds import CATEGORICAL, CONTINUOUS, CountKind, OrdinalKind
 from mixedgm.model.nodes import Nodes
 from mixedgm.model.params import Params
 

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from mixedgm.model.density import LOG_TWO_PI, conditionals, losses
+from mixedgm.families.gaussian import LOG_TWO_PI
+from mixedgm.model.density import conditionals, losses
 from mixedgm.model.layout import Layout
 from mixedgm.model.nodes import Nodes
 from mixedgm.model.params import Params, from_theta, with_all_levels

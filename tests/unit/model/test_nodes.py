@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 import pytest
 
-from mixedgm.model.kinds import HURDLE, KINDS, edge_kinds, pair_name
+from mixedgm.families import HURDLE, KINDS, edge_kinds, pair_name
 from mixedgm.model.nodes import Nodes, in_node_order
 from tests.support.patients import median_with_zeros
 

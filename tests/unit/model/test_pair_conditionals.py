@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import integrate
 
+from mixedgm.families import CATEGORICAL, CONTINUOUS, HurdleKind, OrdinalKind
 from mixedgm.model.density import End, information
-from mixedgm.model.kinds import CATEGORICAL, HurdleKind, OrdinalKind
 from mixedgm.model.nodes import Nodes
 from mixedgm.model.params import Params
 from tests.support.spiked_world import LOCATION, SCORES, spiked_model
@@ -162,8 +162,8 @@ def test_hurdle_column_and_number_agree_with_adaptive_quadrature():
 
 
 def test_normal_distributions_far_apart_tell_their_state():
-    number = End(np.zeros(1), np.zeros((1, 1)), True)
-    state = End(np.log([0.2, 0.3, 0.5]), np.eye(3))
+    number = End(CONTINUOUS.family(0), np.array([[0.0, 1.0]]))
+    state = End(CATEGORICAL.family(3), np.log([[0.2, 0.3, 0.5]]))
     theta = np.array([[0.0, 40.0, 5000.0]])
     # The terms of the levels are those that leave them their shares.
     of_state = -0.5 * theta**2
@@ -173,27 +173,13 @@ def test_normal_distributions_far_apart_tell_their_state():
 
 
 def test_numbers_that_determine_each_other_have_infinite_information():
-    number = End(np.zeros(1), np.zeros((1, 1)), True)
+    number = End(CONTINUOUS.family(0), np.array([[0.0, 1.0]]))
     nothing = np.zeros((1, 1))
     assert np.isinf(information(number, number, nothing, nothing, np.array([[1.2]]))).all()
 
 
-def test_moments_and_normaliser_are_derivatives_of_each_other():
-    params, rng = spiked_model(), np.random.default_rng(0)
-    for node in range(N_NODES):
-        end = End.of(params, node)
-        at = rng.normal(size=(4, end.statistics.shape[1]))
-        mean, covariance = end.moments(at)
-        for k in range(at.shape[1]):
-            step = 1e-5 * np.eye(at.shape[1])[k]
-            slope = (end.log_normaliser(at + step) - end.log_normaliser(at - step)) / 2e-5
-            np.testing.assert_allclose(mean[:, k], slope, atol=1e-8)
-            bend = (end.moments(at + step)[0] - end.moments(at - step)[0]) / 2e-5
-            np.testing.assert_allclose(covariance[:, k], bend, atol=1e-8)
-
-
 def test_counts_with_many_values_are_computed_from_some():
-    from mixedgm.model.kinds import CountKind
+    from mixedgm.families import CountKind
 
     def both(largest: int) -> float:
         nodes = Nodes((CountKind(), CountKind()), (largest, largest))

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from mixedgm.model.kinds import CountKind, OrdinalKind
+from mixedgm.families import CountKind, OrdinalKind
 from mixedgm.path.refits import (
     ROWS_OF_A_STABLE_EDGE,
     degrees_of_freedom,

@@ -6,6 +6,8 @@ import pytest
 import mixedgm as mg
 from mixedgm.report.findings import findings_content
 from mixedgm.report.material import Material
+from mixedgm.report.methods import methods_text
+from mixedgm.report.trust import trust_content
 
 
 def said(edges, n=5):
@@ -44,11 +46,21 @@ def test_one_edge_and_none():
     assert only.startswith("No two columns are directly related")
 
 
-@pytest.mark.parametrize("n_rows", [200])
-def test_false_edges_are_counted_where_tests_chose_the_graph(n_rows):
-    rng = np.random.default_rng(0)
-    x = rng.normal(size=(n_rows, 3))
+@pytest.mark.parametrize("n_rows", [99, 100])
+def test_false_edges_are_counted_from_a_hundred_rows_on(n_rows):
+    x = np.random.default_rng(0).normal(size=(n_rows, 3))
     x[:, 1] += x[:, 0]
     model = mg.MixedGraphicalModel().fit(x)
-    sentences = findings_content(Material(model.fitted_))["sentences"]
-    assert "expected to be false." in sentences[1]
+    material = Material(model.fitted_)
+    number = (1 - model.edges()["probability"]).sum()
+    summary = " ".join(str(model.summary()).split())
+    if n_rows == 100:
+        assert f"{number:.2g} of these edges expected to be false" in summary
+    else:
+        assert "how many of these edges are false is not known with 99 rows" in summary
+    said = ("expected to be false", "not known how many of the")[n_rows < 100]
+    assert said in findings_content(material)["sentences"][1]
+    assert said in methods_text(material)
+    assert said in next(
+        each["summary"] for each in trust_content(material) if "choice" in each.values()
+    )

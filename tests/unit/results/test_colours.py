@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 
-from mixedgm.model.kinds import KINDS
+from mixedgm.families import KINDS
 from mixedgm.report.document import page_file
 from mixedgm.results.colours import GROUP_COLOURS, THEMES, mixed
 

@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from mixedgm.model.kinds import CountKind, OrdinalKind
+from mixedgm.families import CountKind, OrdinalKind
 from mixedgm.solve.choose import Auto
 from mixedgm.solve.proximal_gradient import ProximalGradient
 from mixedgm.solve.proximal_newton import NewtonState

@@ -15,7 +15,7 @@ from scipy.special import gammaln, logsumexp
 
 import mixedgm as mg
 from mixedgm.base.errors import ParameterError, TableError
-from mixedgm.model.kinds import CountKind
+from mixedgm.families import CountKind
 from mixedgm.table.checks.check import check_table
 from mixedgm.table.checks.columns import movement_when_doubled
 from mixedgm.table.checks.effort import effort

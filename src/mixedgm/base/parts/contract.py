@@ -18,7 +18,7 @@ Sums = tuple[Any, ...]
 class Same:
     """A value that is equal for all parts, among sums: of two that are added, the first stays."""
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: object) -> None:
         self.value = value
 
     def __add__(self, other: Same) -> Same:
@@ -52,6 +52,10 @@ class Parts(Protocol[T]):
 
         A part without anything to add returns None.
         """
+        sums: Sums | None = None
+        for one in self.map(function, *common, each=each):
+            sums = added(sums, one)
+        return sums or ()
 
     def combined(
         self,
@@ -61,6 +65,7 @@ class Parts(Protocol[T]):
         each: Sequence[Any] | None = None,
     ) -> U:
         """Return ``combine([function(part, *common), ...])``, computed where the parts are."""
+        return combine(list(self.map(function, *common, each=each)))
 
     def replaced(
         self, function: Callable[..., U], *common: Any, each: Sequence[Any] | None = None
@@ -143,7 +148,7 @@ class View(Generic[U]):
 
 
 def seen(
-    part: Any,
+    part: object,
     function: Callable[..., Any],
     view: Callable[..., Any],
     of_view: tuple[Any, ...],

@@ -10,9 +10,9 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
-from mixedgm.base.parts.contract import Parts, Sums, added
+from mixedgm.base.parts.contract import Parts
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -21,7 +21,7 @@ _SHARE = 0.5
 """Share of the memory that is free when the first part comes: so much is filled with parts."""
 
 
-class LocalParts(Generic[T]):
+class LocalParts(Parts[T]):
     """Parts in memory, and in files of a temporary folder beyond a limit.
 
     A file is read anew whenever its part is asked for, so that no more than one such part is in
@@ -95,25 +95,6 @@ class LocalParts(Generic[T]):
             more = () if each is None else (each[at],)
             yield function(self._stored(at), *common, *more)
 
-    def total(
-        self, function: Callable[..., Sums | None], *common: Any, each: Sequence[Any] | None = None
-    ) -> Sums:
-        """Return the sums over parts, added up from the first to the last."""
-        sums: Sums | None = None
-        for one in self.map(function, *common, each=each):
-            sums = added(sums, one)
-        return sums or ()
-
-    def combined(
-        self,
-        combine: Callable[[list[Any]], U],
-        function: Callable[..., Any],
-        *common: Any,
-        each: Sequence[Any] | None = None,
-    ) -> U:
-        """Return ``combine([function(part, *common), ...])``."""
-        return combine(list(self.map(function, *common, each=each)))
-
     def replaced(
         self, function: Callable[..., U], *common: Any, each: Sequence[Any] | None = None
     ) -> Parts[U]:
@@ -179,7 +160,7 @@ class _Folder:
         weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
 
 
-def size_of(part: Any) -> int:
+def size_of(part: object) -> int:
     """Return the bytes of a part: its own number `nbytes` if it has one, else nothing."""
     return int(getattr(part, "nbytes", 0))
 

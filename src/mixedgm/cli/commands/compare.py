@@ -40,9 +40,9 @@ Learn a network in each group of rows, and list the pairs of columns side by sid
 group has enough rows, each pair is estimated without shrinkage given the edges found in any group,
 and the differences are tested: every pair gets a probability that it differs. Else the group labels
 are shuffled many times and the networks learnt again. Groups may differ in means, units and shares;
-the summary says which was done and why. Models, tables and pictures go into a folder. With
---checkpoint, finished shuffles are kept, and --resume continues after any interruption, with the
-same results.
+the summary says which was done and why. Columns stay as they are unless --transform is given.
+Models, tables and pictures go into a folder. With --checkpoint, finished shuffles are kept, and
+--resume continues after any interruption, with the same results.
 """
 EXAMPLES = """
 mixedgm compare survey.csv --groups site -o sites
@@ -88,6 +88,9 @@ def run(args: Namespace, console: Console) -> None:
     frame, weights = read_columns(args)
     taken = (args.groups, args.paired, args.cluster)
     style = network_options(args, [name for name in frame.names if name not in taken])
+    options = fit_options(args, frame)
+    if not args.transform:
+        del options["transforms"]  # the default of compare, which is not that of one model
     console.keeps_partial = True
     with console.announcing_compilation():
         comparison = compare(
@@ -103,7 +106,7 @@ def run(args: Namespace, console: Console) -> None:
             sample_weight=weights,
             checkpoint=args.checkpoint,
             verbose=int(console.shows_progress),
-            **fit_options(args, frame),
+            **options,
         )
     _write_tables(comparison, folder, args.formulas)
     if can_draw(console):

@@ -92,10 +92,8 @@ def _of_table(args: Namespace) -> MissingReport:
         raise ParameterError("--show edges needs a model: mixedgm missing MODEL TABLE.")
     if args.missing != "error":
         raise ParameterError("--missing is for fits: leave it out.")
-    options = column_options(args)
-    del options["missing"]
     table, weights = read_columns(args)
-    learnt, _ = learn_gaps(table, sample_weight=weights, **options)
+    learnt, _ = learn_gaps(table, sample_weight=weights, **column_options(args))
     # Rows without any value, which a fit leaves out, are counted here.
     gaps = read_gaps(table, learnt.schema, sample_weight=weights)
     return report_gaps(gaps, table.library, args.alpha)

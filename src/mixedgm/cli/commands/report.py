@@ -120,7 +120,7 @@ def _loaded(args: Namespace) -> MixedGraphicalModel:
 
 
 def _studies(
-    args: Namespace, model: MixedGraphicalModel, frame: Any, weights: Any, console: Console
+    args: Namespace, model: MixedGraphicalModel, frame: object, weights: Any, console: Console
 ) -> dict[str, Any]:
     """Return what the report has besides the model."""
     from mixedgm.estimator.groups import compare
@@ -142,5 +142,7 @@ def _studies(
     if args.groups is not None:
         own = model.get_params(deep=False)
         options = {name: value for name, value in own.items() if name not in (*shared, *watched)}
+        if own["transforms"] == "auto":
+            del options["transforms"]  # the default of one model, which is not that of compare
         found["comparison"] = compare(frame, args.groups, **options, **shared, **watched)
     return found

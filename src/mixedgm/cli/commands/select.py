@@ -168,7 +168,7 @@ def _check_options(args: Namespace) -> None:
             )
 
 
-def _criterion(args: Namespace, groups: Any) -> Any:
+def _criterion(args: Namespace, groups: object) -> Any:
     """The criterion by its name, with the options that were given."""
     from mixedgm.select.selection import NAMED
 

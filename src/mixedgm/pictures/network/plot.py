@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from mixedgm.base.errors import ParameterError
+from mixedgm.families import KINDS, Kind
 from mixedgm.fit.fitted import Edge, FittedModel
-from mixedgm.model.kinds import KINDS, Kind
 from mixedgm.model.layout import Floats
 from mixedgm.pictures.canvas import (
     axes,

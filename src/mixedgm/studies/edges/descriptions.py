@@ -15,6 +15,8 @@ from mixedgm.studies.queries.conditioned import models_along
 
 FEWEST = 10.0
 """Rows of a level, or of a cell, that is quoted."""
+_UNLIKE = 0.05
+"""Relative excess of rows from which on a cell is quoted."""
 MOST_LEVELS = 4
 """Levels of a moderator at which an edge is told."""
 
@@ -152,6 +154,17 @@ class _End:
         count = np.bincount(codes, weights, len(self.levels))
         return np.asarray(count / count.sum() * n)
 
+    @property
+    def share(self) -> Floats:
+        """Shares of the rows of every level that has enough of them to be quoted."""
+        counts = np.where(np.isfinite(self.counts), self.counts, FEWEST)
+        enough = counts * (counts >= FEWEST)
+        return np.asarray(enough / enough.sum() if enough.any() else counts / counts.sum())
+
+    def centred(self, values: Floats) -> Floats:
+        """Values of the levels less their mean over rows."""
+        return np.asarray(values - self.share @ values)
+
     def extremes(self, values: Floats) -> tuple[int, int]:
         """The levels with the largest and the smallest value among those with enough rows."""
         enough = self.counts >= FEWEST
@@ -166,19 +179,26 @@ def _of_number(number: _End, other: _End, entries: Floats) -> str:
     moves = entries / number.precision
     if other.is_number:
         return _moves(number, moves[0], other)
-    moves = np.array([number.shift(move) for move in moves])
+    moves = np.array([number.shift(move) for move in other.centred(moves)])
     high, low = other.extremes(moves)
     mean = f"{'median' if number.is_bent else 'mean'} {number.name}"
-    counts = np.where(np.isfinite(other.counts), other.counts, FEWEST)
     if len(levels := other.levels) == 2:
         size = _plain(moves[high] - moves[low])
-        return f"{mean} is {size} higher for {levels[high]} than for {levels[low]}"
-    share = np.where(counts >= FEWEST, counts, 0.0) / counts[counts >= FEWEST].sum()
-    spread = float(np.sqrt(share @ (moves - share @ moves) ** 2))
-    top, bottom = (_plain(moves[at], signed=True) for at in (high, low))
+        return f"{mean} is {size} higher for {other.name} = {levels[high]} than for {levels[low]}"
+    spread = _plain(float(np.sqrt(other.share @ moves**2)))
     return (
-        f"{mean} varies between levels of {other.name} by a standard deviation of "
-        f"{_plain(spread)}: highest for {levels[high]} ({top}), lowest for {levels[low]} ({bottom})"
+        f"{mean} varies between levels of {other.name} by a standard deviation of {spread}: "
+        f"{_extremes(other, moves)}"
+    )
+
+
+def _extremes(category: _End, moves: Floats) -> str:
+    """The levels with the largest and the smallest move from the average, and these moves."""
+    high, low = category.extremes(moves)
+    above, below = _plain(abs(moves[high])), _plain(abs(moves[low]))
+    return (
+        f"{above} above average for {category.levels[high]}, "
+        f"{below} below for {category.levels[low]}"
     )
 
 
@@ -187,21 +207,20 @@ def _moves(number: _End, slope: float, other: _End) -> str:
     size = number.shift(slope * step)
     text = f"{number.name} is {_plain(abs(size))} {'higher' if size > 0.0 else 'lower'} {words}"
     straight = other.is_real and not (number.is_bent or other.is_bent)
-    return f"{text} ({_plain(slope)} per unit)" if straight else text
+    return f"{text} ({_plain(abs(slope))} per unit)" if straight else text
 
 
-def _plain(value: float, *, signed: bool = False, digits: int = 2) -> str:
+def _plain(value: float, digits: int = 2) -> str:
     """Return a few digits of a number, written out unless it is very large or very small.
 
     Examples
     --------
-    >>> _plain(1234.5), _plain(0.0123), _plain(-3.0, signed=True), _plain(1.23e9)
+    >>> _plain(1234.5), _plain(0.0123), _plain(-3.0), _plain(1.23e9)
     ('1,200', '0.012', '-3', '1.2e+09')
     """
-    size, sign = abs(value), "+" if signed else ""
-    if 100.0 <= size < 1e7:
-        return f"{float(f'{value:.{digits}g}'):{sign},.0f}"
-    return f"{value:{sign}.{digits}g}"
+    if 100.0 <= abs(value) < 1e7:
+        return f"{float(f'{value:.{digits}g}'):,.0f}"
+    return f"{value:.{digits}g}"
 
 
 def _of_odds(scored: _End, other: _End, entries: Floats) -> str:
@@ -213,9 +232,8 @@ def _of_odds(scored: _End, other: _End, entries: Floats) -> str:
         return f"{what} are {np.exp(entries[0] * step * by):.2g} times as high {words}"
     high, low = other.extremes(entries * step)
     ratio = np.exp((entries[high] - entries[low]) * step)
-    return f"{what} are {ratio:.2g} times as high for {other.levels[high]} as for " + (
-        f"{other.levels[low]} of {other.name}"
-    )
+    levels = f"{other.name} = {other.levels[high]} as for {other.levels[low]}"
+    return f"{what} are {ratio:.2g} times as high for {levels}"
 
 
 def _of_levels(category: _End, covariate: _End, entries: Floats) -> str:
@@ -243,13 +261,11 @@ def _of_hurdles(first: _End, second: _End, block: Floats) -> str:
         return f"{text}; where it is not zero, {_moves(hurdle, moves[-1], other)}"
     high, low = other.extremes(whether)
     ratio = np.exp(whether[high] - whether[low])
-    most, least = other.extremes(moves)
     names = other.levels
     return (
-        f"{odds} are {ratio:.2g} times as high for {names[high]} as for {names[low]} of "
-        f"{other.name}; where it is not zero, it is highest for {names[most]} "
-        f"({_plain(moves[most], signed=True)}) and lowest for {names[least]} "
-        f"({_plain(moves[least], signed=True)})"
+        f"{odds} are {ratio:.2g} times as high for {other.name} = {names[high]} as for "
+        f"{names[low]}; the mean where it is not zero: "
+        f"{_extremes(other, other.centred(moves))}"
     )
 
 
@@ -262,16 +278,17 @@ def _of_cells(fitted: FittedModel, first: _End, second: _End, block: Floats) -> 
     together, apart = inside.cells(first.node, second.node, block)
     n = fitted.report.total_weight or np.inf
     enough = (np.minimum(together, apart) * n >= FEWEST) & (apart > 0.0)
-    if not enough.any():
-        return "no combination of levels has enough rows"
     ratio = np.divide(together, apart, out=np.ones_like(apart), where=apart > 0.0)
-    parts = []
+    if not (enough & (np.abs(ratio - 1.0) >= _UNLIKE)).any():
+        return (
+            f"no combination of levels with at least {FEWEST:.0f} rows differs by "
+            f"{_UNLIKE:.0%} from unrelated columns"
+        )
+    parts: list[str] = []
     for values in (np.where(enough, ratio, -np.inf), np.where(enough, -ratio, -np.inf)):
         i, j = np.unravel_index(int(values.argmax()), values.shape)
-        count = f", {together[i, j] * n:,.0f} rows" if np.isfinite(n) else ""
-        parts.append(
-            f"{first.levels[i]} with {second.levels[j]} {ratio[i, j]:.2g} times as often{count}"
-        )
-    return (
-        f"{first.name} and {second.name}, compared with unrelated columns: {parts[0]}; {parts[1]}"
-    )
+        cell = f"{first.name} = {first.levels[i]} with {second.name} = {second.levels[j]}"
+        as_if = "" if parts else " as many rows as if unrelated"
+        count = f" (about {together[i, j] * n:,.0f})" if np.isfinite(n) else ""
+        parts.append(f"{cell}: {ratio[i, j]:.2g} times{as_if}{count}")
+    return "; ".join(parts)

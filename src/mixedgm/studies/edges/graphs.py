@@ -11,9 +11,9 @@ import numpy as np
 
 from mixedgm.base.errors import ParameterError, near_matches
 from mixedgm.base.printable import quoted
+from mixedgm.families import KINDS, indicator_ends
 from mixedgm.fit.fitted import FittedModel
 from mixedgm.fit.given_parameters import IN_TURN, schema_of
-from mixedgm.model.kinds import KINDS, indicator_ends
 from mixedgm.model.layout import Floats
 from mixedgm.model.params import Params
 from mixedgm.penalty.weights import EDGE_KINDS, edge_kind
@@ -74,7 +74,7 @@ class GraphComparison:
         return "\n".join(lines)
 
 
-def compare_graphs(truth: Any, estimate: Any) -> GraphComparison:
+def compare_graphs(truth: object, estimate: Any) -> GraphComparison:
     """Compare an estimated graph with the true one, edge by edge.
 
     Parameters
@@ -131,7 +131,7 @@ def read_graph(graph: Any, what: str) -> tuple[dict[frozenset[str], Pair], tuple
     return by_ends, nodes
 
 
-def _ends(pair: Any, what: str) -> Pair:
+def _ends(pair: object, what: str) -> Pair:
     """Return the two names; an `Edge` of a model is a longer tuple that starts with them."""
     if isinstance(pair, (tuple, list, np.ndarray)) and len(pair) >= 2:
         a, b = str(pair[0]), str(pair[1])
@@ -174,7 +174,7 @@ SIZES: Mapping[str, Range] = {
 _SMALLEST = 0.25  # eigenvalue of a random precision matrix with a unit diagonal
 
 
-def schema_of_graph(graph: Any, types: Any = None) -> Schema:
+def schema_of_graph(graph: object, types: Any = None) -> Schema:
     """Return one column per node, named by the text that it prints as.
 
     Nodes that `types` does not name have what their attributes `kind` and `levels` say, as in
@@ -203,7 +203,7 @@ def schema_of_graph(graph: Any, types: Any = None) -> Schema:
     return schema_of({name: given.get(name, columns[name]) for name in names})
 
 
-def _by_attribute(graph: Any) -> dict[str, Any]:
+def _by_attribute(graph: object) -> dict[str, Any]:
     """Return what the nodes say about themselves, nothing unless all of them do."""
     if not hasattr(graph, "nodes") or not hasattr(graph, "adj"):
         return {}
@@ -218,7 +218,7 @@ def _by_attribute(graph: Any) -> dict[str, Any]:
 
 
 def random_params(
-    graph: Any, schema: Schema, rng: np.random.Generator, *, sizes: Any = None, bias: float = 0.0
+    graph: object, schema: Schema, rng: np.random.Generator, *, sizes: Any = None, bias: float = 0.0
 ) -> tuple[Params, tuple[str, ...]]:
     """Return parameters with exactly these edges, and what had to be changed.
 

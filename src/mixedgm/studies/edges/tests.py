@@ -13,10 +13,10 @@ from scipy.stats import norm
 
 from mixedgm.base.errors import NotYetError, ParameterError
 from mixedgm.base.parallel import RandomState, seeds
-from mixedgm.base.parameters import ensure, is_real
+from mixedgm.base.parameters import ensure, ensure_in
 from mixedgm.base.printable import quoted
 from mixedgm.fit.fitted import FittedModel
-from mixedgm.fit.options import Options
+from mixedgm.fit.options import Options, of_estimator
 from mixedgm.inference.pairs import PairEstimates
 from mixedgm.inference.statistics import adjusted
 from mixedgm.inference.strength import RestRows
@@ -46,12 +46,12 @@ MOST_AT_ONCE = 4000
 
 
 def edge_tests(
-    model: Any,
-    X: Any,
+    model: object,
+    X: object,
     *,
     method: str = "graph",
     covariance: str = "rows",
-    cluster: Any = None,
+    cluster: object = None,
     level: float = 0.95,
     sample_weight: ArrayLike | None = None,
     random_state: RandomState = 0,
@@ -130,8 +130,8 @@ def edge_tests(
         raise ParameterError(
             "covariance='model' knows nothing about clusters. To fix: covariance='rows'."
         )
-    ensure(is_real(level) and 0.0 < level < 1.0, "level", "a number in (0, 1)", level)
-    fitted, options = _checked(model, n_jobs)
+    ensure_in("(0, 1)", level=level)
+    fitted, options = of_estimator(model, n_jobs=n_jobs, verbose=0)
     frame = as_frame(X)
     design = read_rows(frame, fitted.schema, options.missing, sample_weight=sample_weight)
     recipe = by_conditionals(options.recipe(design.schema))
@@ -177,17 +177,7 @@ def _refuse_with_gaps(covariance: str) -> None:
         )
 
 
-def _checked(model: Any, n_jobs: int | None) -> tuple[FittedModel, Options]:
-    from sklearn.utils.validation import check_is_fitted
-
-    estimator = hasattr(model, "get_params") and hasattr(model, "fit")
-    ensure(estimator, "model", "a fitted MixedGraphicalModel", model)
-    check_is_fitted(model, "fitted_")
-    given = model.get_params(deep=False) | {"n_jobs": n_jobs, "verbose": 0}
-    return model.fitted_, Options(**given)
-
-
-def _clusters(cluster: Any, frame: Frame, design: Design | Gaps) -> Ints:
+def _clusters(cluster: object, frame: Frame, design: Design | Gaps) -> Ints:
     """Number of the cluster of every row of the design."""
     return numbered(row_labels("cluster", cluster, frame, design))[1]
 

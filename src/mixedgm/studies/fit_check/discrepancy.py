@@ -121,8 +121,8 @@ def statistics(fitted: FittedModel, design: Design) -> Statistics:
         chance = np.exp(given.log_prob)
         hot = _indicators(codes, params.level_start)
         z = np.hstack([(scores[cut] - centre) / scale, hot[:, first_level:]])
-        seen = (_expected_columns(nodes, given, chance) - centre) / scale
-        seen = np.hstack([seen, chance[:, first_level:]])
+        seen = given.columns
+        seen[:, nodes.numeric] = (seen[:, nodes.numeric] - centre) / scale
         r = np.where(unpredicted, 0.0, z - seen)
         middle, variance = _expected(fitted, given, chance)
         residual = np.where(judged[cut] > 0.0, (values[cut] - middle) / np.sqrt(variance), 0.0)
@@ -210,20 +210,6 @@ def _expected(fitted: FittedModel, given: RowConditionals, chance: Floats) -> tu
         variance = np.sum(prob * (numbers - mean[:, None]) ** 2, axis=1, keepdims=True)
         variances.append(np.maximum(variance, _CERTAIN * np.ptp(numbers) ** 2))
     return np.hstack(means), np.hstack(variances)
-
-
-def _expected_columns(nodes: Nodes, given: RowConditionals, chance: Floats) -> Floats:
-    """(n, n_numeric) means of the design columns that are numbers, given the other columns."""
-    p = nodes.n_gaussian
-    columns = [given.mean[:, :p]]
-    for j in range(nodes.n_spiked):
-        there = chance[:, nodes.levels_of(j).start + 1]
-        amount = given.mean[:, p + j] - nodes.locations[p + j]
-        columns.append(np.column_stack([there, there * amount]))
-    for j in range(nodes.n_spiked, nodes.first_indicator):
-        scores = nodes.scores[nodes.slots_of(j)]
-        columns.append((chance[:, nodes.levels_of(j)] @ scores)[:, None])
-    return np.hstack(columns)
 
 
 def _associations(nodes: Nodes, covariance: Floats, shares: Floats) -> Floats:

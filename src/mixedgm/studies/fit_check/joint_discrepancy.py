@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixedgm.base.errors import DistributionError, ParameterError
+from mixedgm.families import ends_of
 from mixedgm.fit.fitted import FittedModel
 from mixedgm.joint.margins import MOST_COLUMNS, NodeTerms
-from mixedgm.model.kinds import ends_of
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.penalty.weights import edge_kind
 from mixedgm.results.result import result_html, result_text

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from mixedgm.base.errors import MixedGMError, ParameterError
 from mixedgm.base.printable import quoted
+from mixedgm.families import KINDS, Scored
 from mixedgm.fit.fitted import FittedModel
-from mixedgm.model.kinds import KINDS, Scored
 from mixedgm.model.layout import Floats
 from mixedgm.studies.fit_check.graph_refit import refit_graph
 from mixedgm.studies.missing.cells import node_losses, predicted
@@ -210,7 +210,7 @@ def predictability_columns(fitted: FittedModel, gaps: Gaps, folds: int) -> Colum
     return {"held_out": columns[0], "in_sample": columns[1], "unpredictable": columns[0] <= 0.0}
 
 
-def ring_shares(fitted: FittedModel, given: Any) -> dict[str, float]:
+def ring_shares(fitted: FittedModel, given: object) -> dict[str, float]:
     """Return the share of every ring: of held-out rows, of a `predictability` frame, or given."""
     if isinstance(given, Mapping):
         shares = {_column(fitted, name).name: _number(name, x) for name, x in given.items()}
@@ -233,7 +233,7 @@ def ring_shares(fitted: FittedModel, given: Any) -> dict[str, float]:
     return {name: share for name, share in shares.items() if not math.isnan(share)}
 
 
-def _column(fitted: FittedModel, name: Any) -> Column:
+def _column(fitted: FittedModel, name: object) -> Column:
     return fitted.schema.nodes[fitted.schema.node_index(name)]
 
 

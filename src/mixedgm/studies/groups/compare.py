@@ -178,10 +178,21 @@ def _by_differences(
         fitted=fitted,
         models={},
         reason=reason,
+        dependence=_dependence(groups),
         alpha=alpha,
         tested=tested,
         given_limit=request.limit,
     )
+
+
+def _dependence(groups: Groups) -> str:
+    """How rows depend on each other, in words; empty where they do not."""
+    if groups.dependent is None:
+        return ""
+    units = int(groups.dependent.max()) + 1
+    if groups.paired:
+        return f"groups are paired: {units:,} units, whose rows may depend on each other"
+    return f"rows of the same cluster may depend on each other: {units:,} clusters"
 
 
 def _by_permutation(
@@ -218,6 +229,7 @@ def _by_permutation(
         fitted=fits,
         models={},
         reason=reason,
+        dependence=_dependence(groups),
         alpha=float(request.alpha),
         penalty=request.penalty,
         n_perm=request.count,
@@ -375,10 +387,10 @@ def _statistics(plan: ResamplingPlan, every: Replicates, pairs: Ints) -> Record:
     of_pair = np.zeros(n_nodes * (n_nodes - 1) // 2)
     of_pair[every.pairs] = apart
     spread = every.standardised.var(axis=0).sum()
-    strength = every.norms.sum(axis=1)
+    total = every.norms.sum(axis=1)
     present = every.norms > 0.0
     disagree = present.any(axis=0) & ~present.all(axis=0)
-    tests = (apart.max(initial=0.0), np.ptp(strength), spread, disagree.sum())
+    tests = (apart.max(initial=0.0), np.ptp(total), spread, disagree.sum())
     constant = every.constant(plan.whole.node_scales)
     lacking = every.lacking(plan.reference.observed)
     return {

@@ -100,7 +100,7 @@ class GroupTasks:
             return TOO_WIDE
         if self.whole.layout.n_groups == 0:
             return "no pair of columns may have an edge"
-        nodes, dependent = self.whole.schema.spans, self.groups.dependent
+        dependent = self.groups.dependent
         for group, (label, task) in enumerate(zip(self.groups.labels, self.tasks, strict=True)):
             name = quoted(label)
             if task.total_weight < _FEWEST_ROWS:
@@ -115,18 +115,32 @@ class GroupTasks:
                         f"group {name} has rows of {n_labels} independent units, and variances "
                         f"between fewer than {_FEWEST_CLUSTERS} cannot be trusted"
                     )
-            missing = self.whole.observed & ~task.observed
-            for node in np.flatnonzero(~nodes.numeric_nodes).tolist():
-                if missing[nodes.levels_of(nodes.place(node))].any():
-                    column = self.whole.schema.nodes[node].name
-                    return f"column {quoted(column)} lacks a level in group {name}"
             if task.layout.n_groups < self.whole.layout.n_groups:
                 here = {*map(tuple, task.layout.pairs.tolist())}
                 lost = [p for p in map(tuple, self.whole.layout.pairs.tolist()) if p not in here]
                 ends = [node for pair in lost for node in pair]
                 column = self.whole.schema.nodes[max(ends, key=ends.count)].name
                 return f"column {quoted(column)} does not vary in group {name}"
+        if not len(self.comparable):
+            return "of every pair, a column lacks a level in some group"
         return ""
+
+    @cached_property
+    def lacking(self) -> Mask:
+        """(groups, nodes) whether a column lacks a level that another group has."""
+        nodes = self.whole.schema.spans
+        out = np.zeros((len(self.tasks), len(self.whole.schema.nodes)), dtype=bool)
+        for lacks, task in zip(out, self.tasks, strict=True):
+            missing = self.whole.observed & ~task.observed
+            for node in np.flatnonzero(~nodes.numeric_nodes).tolist():
+                lacks[node] = missing[nodes.levels_of(nodes.place(node))].any()
+        return out
+
+    @property
+    def comparable(self) -> Ints:
+        """Pairs that have the same parameters in all groups: no end lacks a level in one."""
+        lacking = self.lacking[:, self.whole.layout.pairs]
+        return np.flatnonzero(~lacking.any(axis=(0, 2)))
 
     @property
     def shortage(self) -> str:
@@ -159,6 +173,7 @@ class GroupTasks:
         for task in self.tasks:
             held = affordable(task, held, graphs.sum(axis=0))
         dependent, n_groups = self.groups.dependent, len(self.tasks)
+        pairs, layout = self.comparable, self.tasks[0].layout
         # Groups whose rows depend on each other have the same normal number for the same unit.
         seeds = [seed] * n_groups if dependent is not None else seed.spawn(n_groups)
         estimates, errors, strengths = [], [], []
@@ -170,8 +185,9 @@ class GroupTasks:
             assert tests.estimates is not None
             assert tests.errors is not None
             unit = self._units(tests.task or task, tests.estimates)
-            estimates.append(tests.estimates.rescaled(unit))
-            errors.append(tests.errors * unit)
+            kept = tests.estimates.layout.edge_places(pairs)
+            estimates.append(tests.estimates.rescaled(unit).among(pairs))
+            errors.append((tests.errors * unit)[:, kept])
             ridge[group, tests.ridge] = True
             plain = pairs_given(task, held, tests.theta, clusters=clusters)
             assert plain.estimates is not None
@@ -181,11 +197,11 @@ class GroupTasks:
             strengths.append(list(inside.columns(level).values()))
         differences = Differences(
             tuple(estimates),
-            self.whole.layout.nodes,
+            layout.nodes,
             errors if dependent is not None else None,
         )
         of_groups = np.array(strengths).swapaxes(0, 1)
-        return DifferenceTests.of(self.whole, differences, errors, of_groups, graphs, ridge)
+        return DifferenceTests.of(self, differences, errors, of_groups, graphs, ridge)
 
     def _graphs(self) -> Mask:
         """(groups, pairs) the graph of every group, as tests find it."""
@@ -233,7 +249,7 @@ class DifferenceTests:
     apart: Floats
     """(pairs of groups, pairs) lengths of the differences."""
     statistic: Floats
-    """(pairs,) NaN where a pair is not tested: it needed a ridge in some group."""
+    """(pairs,) NaN where a pair is not tested: a group lacks a level of it, or needed a ridge."""
     df: Ints
     log_p: Floats
     p_max: Floats
@@ -245,41 +261,51 @@ class DifferenceTests:
     """(groups, pairs) the graphs that were found; their union was held in all groups."""
     ridge: Mask
     """(groups, pairs) where a ridge was needed, as where a cell has no rows."""
+    lacking: Mask
+    """(groups, nodes) columns that lack a level which another group has."""
 
     @classmethod
     def of(
         cls,
-        whole: Task,
+        tasks: GroupTasks,
         differences: Differences,
         errors: Sequence[Floats],
         strengths: Floats,
         graphs: Mask,
         ridge: Mask,
     ) -> DifferenceTests:
-        """Compare the estimates, and the errors as if they were estimates."""
-        tested = np.asarray(~ridge.any(axis=0))
+        """Compare the estimates of pairs that are comparable, and the errors as if estimates."""
+        whole, pairs = tasks.whole, tasks.comparable
+        steps, tested = _steps(whole)[pairs], np.asarray(~ridge[:, pairs].any(axis=0))
         statistic, log_p = (
             np.where(tested, each, np.nan)
             for each in differences.tested([each.eta for each in differences.estimates])
         )
-        tests, p_max = _whole_graphs(whole, differences, errors, statistic, log_p)
-        estimates, se = _single(whole, differences.estimates)
+        tests, p_max = _whole_graphs(differences, errors, statistic, log_p, steps)
+        estimates, se = _single(differences.estimates, steps)
         same = np.full(len(tested), np.nan)
         same[tested] = _patterns(differences, log_p, tested).same
+
+        def among_all(values: NDArray[np.floating]) -> Floats:
+            out = np.full((*values.shape[:-1], whole.layout.n_groups), np.nan)
+            out[..., pairs] = values
+            return out
+
         return cls(
             ends=whole.layout.pairs,
             strengths=strengths,
-            estimates=estimates,
-            se=se,
-            apart=_lengths(differences, _steps(whole)),
-            statistic=statistic,
-            df=differences.df,
-            log_p=log_p,
-            p_max=p_max,
-            same=same,
+            estimates=among_all(estimates),
+            se=among_all(se),
+            apart=among_all(_lengths(differences, steps)),
+            statistic=among_all(statistic),
+            df=np.nan_to_num(among_all(1.0 * differences.df)).astype(np.int64),
+            log_p=among_all(log_p),
+            p_max=among_all(p_max),
+            same=among_all(same),
             tests=tests,
             graphs=graphs,
             ridge=ridge,
+            lacking=tasks.lacking,
         )
 
     @cached_property
@@ -298,11 +324,11 @@ def _patterns(differences: Differences, log_p: Floats, tested: Mask) -> GroupPat
 
 
 def _whole_graphs(
-    whole: Task,
     differences: Differences,
     errors: Sequence[Floats],
     statistic: Floats,
     log_p: Floats,
+    steps: Floats,
 ) -> tuple[Floats, Floats]:
     """(4, 2) tests of whole graphs and their p-values; (pairs,) p-values of largest differences."""
     tested = ~np.isnan(log_p)
@@ -310,7 +336,7 @@ def _whole_graphs(
     smallest_chance = log_chance.min(axis=1, initial=0.0)
     p_max = np.where(tested, _share_as_small(log_p, smallest_chance), np.nan)
     p_max = np.minimum(p_max, np.minimum(tested.sum() * np.exp(log_p), 1.0))
-    direction = _strength(differences, _steps(whole), tested)
+    direction = _strength(differences, steps, tested)
     strength = np.ptp([each.eta @ direction for each in differences.estimates])
     of_chance = np.ptp([each @ direction for each in errors], axis=0)
     df = differences.df[tested].sum() if tested.any() else 1
@@ -366,9 +392,9 @@ def _strength(differences: Differences, unit: Floats, tested: Mask) -> Floats:
 # -- sizes of edges --------------------------------------------------------------------------------
 
 
-def _single(whole: Task, estimates: Sequence[PairEstimates]) -> tuple[Floats, Floats]:
+def _single(estimates: Sequence[PairEstimates], unit: Floats) -> tuple[Floats, Floats]:
     """(groups, pairs) the parameter of pairs that have one, and its standard error."""
-    unit, shape = _steps(whole), (len(estimates), estimates[0].layout.n_groups)
+    shape = len(estimates), estimates[0].layout.n_groups
     values, se = np.full(shape, np.nan), np.full(shape, np.nan)
     for group, each in enumerate(estimates):
         for pairs, value, covariance in each.by_size():

@@ -68,6 +68,8 @@ class GroupComparison:
         How groups were compared.
     reason : str
         Why in this way.
+    dependence : str
+        How rows depend on each other, by `paired` or `cluster`; empty where they do not.
     alpha : float
         Level of the tests.
     """
@@ -76,6 +78,7 @@ class GroupComparison:
     fitted: tuple[FittedModel, ...]
     models: Mapping[Any, Any]
     reason: str
+    dependence: str
     alpha: float
 
     test: ClassVar[str]
@@ -201,7 +204,7 @@ class GroupComparison:
             return "The graphs were not tested."
         if self.p <= self.alpha:
             return f"The graphs differ (p = {self.p:.2g}): {pairs}."
-        found = f"; of single pairs, {pairs}" if most else ""
+        found = f", but single pairs may: {pairs}" if most else ""
         return f"There is no evidence that the graphs differ (p = {self.p:.2g}){found}."
 
     @property
@@ -290,18 +293,31 @@ class DifferenceComparison(GroupComparison):
         return super().tests()
 
     def untested(self) -> Any:
-        """Pairs that could not be tested: columns source, target, reason."""
+        """Pairs that could not be tested: columns source, target, reason.
+
+        A column lacks a level in some group, or cells have next to no rows there.
+        """
         return frame(self._untested, self._library)
 
     @cached_property
     def _untested(self) -> Columns:
-        ridge = self.tested.ridge
-        pairs = np.flatnonzero(ridge.any(axis=0))
-        named = edge_names(self.fitted[0].schema, self.tested.ends[pairs])
-        why = [
-            f"some cells have too few rows in {', '.join(compress(self._names, where))}"
-            for where in ridge.T[pairs]
-        ]
+        tested, nodes = self.tested, self.fitted[0].schema.nodes
+        lacking = tested.lacking[:, tested.ends]
+        pairs = np.flatnonzero((lacking.any(axis=2) | tested.ridge).any(axis=0))
+        named = edge_names(self.fitted[0].schema, tested.ends[pairs])
+
+        def groups(where: Any) -> str:
+            return ", ".join(compress(self._names, where))
+
+        why = []
+        for pair in pairs.tolist():
+            reasons = [
+                f"{nodes[node].name} lacks a level in {groups(where)}"
+                for node, where in zip(tested.ends[pair], lacking[:, pair].T, strict=True)
+                if where.any()
+            ]
+            few = f"some cells have too few rows in {groups(tested.ridge[:, pair])}"
+            why.append("; ".join(reasons) or few)
         return {"source": named["source"], "target": named["target"], "reason": why}
 
     @cached_property
@@ -381,6 +397,7 @@ class DifferenceComparison(GroupComparison):
             "differ",
             f"a pair differs if the probability that it is the same is at most {self.limit:.2g}"
             + (balance if chosen else ""),
+            *filter(None, [self.dependence]),
         ]
         if len(self.groups) == 2 and self.differs.any():
             first, second = tested.strengths[0][:, self.differs]
@@ -393,7 +410,7 @@ class DifferenceComparison(GroupComparison):
                 f"{a} - {b}" for a, b in zip(missing["source"], missing["target"], strict=True)
             ]
             lines.append(
-                "not tested, because some of their cells have too few rows in a group (see "
+                "not tested, because a group lacks a level or has too few rows in some cells (see "
                 f"untested()): {few(named, show=one_line)}; join levels, or use test='permutation'"
             )
         return tuple(lines)
@@ -612,6 +629,7 @@ class PermutationComparison(GroupComparison):
             f"tested by permutation of rows, because {self.reason}",
             "numbers are moved and rows weighted first, so that all groups have the same "
             "means, variances and shares: that changes no edge",
+            *filter(None, [self.dependence]),
         ]
         rows = [fitted.report.total_weight for fitted in self.fitted]
         for name, n, counts in zip(self._names, rows, self.effective_rows, strict=True):

@@ -21,10 +21,10 @@ from mixedgm.base.errors import DistributionError, ParameterError, SamplingWarni
 from mixedgm.base.printable import quoted
 from mixedgm.base.printable import rows as rows_text
 from mixedgm.base.progress import track
+from mixedgm.families import HurdleKind
 from mixedgm.fit.fitted import FittedModel, Points
 from mixedgm.model.conditional_gaussian import ConditionalGaussian
 from mixedgm.model.density import share_with_unseen
-from mixedgm.model.kinds import HurdleKind
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.model.params import Params, with_unknown
 from mixedgm.rows.predict import cell_losses
@@ -90,11 +90,8 @@ class JointCells:
             rows, answer = self._posterior(question)
             unknown, states = spans.places(question.unknown)
             for node, asked in question.rows.items():
-                at, kind, number = (
-                    np.searchsorted(rows, asked),
-                    spans.kinds[node],
-                    unknown.index(node),
-                )
+                at, number = np.searchsorted(rows, asked), unknown.index(node)
+                kind = spans.kinds[node]
                 mean = answer.mean[at, number]
                 if isinstance(kind, HurdleKind):
                     place = 2 * states.index(spans.place(node)) + 1  # spiked ones come first
@@ -111,10 +108,8 @@ class JointCells:
         for question in self._questions(nodes, observed=observed):
             rows, answer = self._posterior(question)
             for node, asked in question.rows.items():
-                first, n_levels = (
-                    self._first_value(question, node),
-                    params.n_levels[spans.place(node)],
-                )
+                first = self._first_value(question, node)
+                n_levels = params.n_levels[spans.place(node)]
                 chance = answer.levels[np.searchsorted(rows, asked), first : first + n_levels]
                 bias = params.bias_of(node)
                 # What is possible has a probability, though it may be too small for a double.

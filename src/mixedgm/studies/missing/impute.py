@@ -25,10 +25,10 @@ from mixedgm.base.errors import MixedGMError, ParameterError, level_of_caller
 from mixedgm.base.parallel import run, seeds
 from mixedgm.base.printable import number_of, quoted
 from mixedgm.base.progress import track
+from mixedgm.families import HurdleKind, Kind
 from mixedgm.fit.fitted import FittedModel
 from mixedgm.fit.fitting import table_margins
 from mixedgm.fit.options import Options
-from mixedgm.model.kinds import HurdleKind, Kind
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.model.pair_weights import PairWeights
 from mixedgm.path.rounds import ROUGH, AtLam, Incomplete, Unpenalised

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import stats
 
 from mixedgm.base.errors import ParameterError
-from mixedgm.base.parameters import ensure, is_real
+from mixedgm.base.parameters import ensure, ensure_in, is_real
 from mixedgm.base.printable import few, number_of, quoted
 from mixedgm.model.layout import Floats
 from mixedgm.table.read import Columns, frame
@@ -227,7 +227,7 @@ def pool(
     (array([5.1]), array([0.56]), array([0.35]))
     """
     ensure(errors in _ERRORS, "errors", "'se' or 'variance'", errors)
-    ensure(is_real(level) and 0.0 < level < 1.0, "level", "a number in (0, 1)", level)
+    ensure_in("(0, 1)", level=level)
     good = df_complete is None or (is_real(df_complete) and df_complete > 0.0)
     ensure(good, "df_complete", "a positive number or None", df_complete)
     given = list(results) if isinstance(results, (list, tuple)) or _is_iterator(results) else []
@@ -293,7 +293,7 @@ def _shown(name: Hashable) -> str:
     return " - ".join(map(str, name)) if isinstance(name, tuple) else str(name)
 
 
-def _is_iterator(results: Any) -> bool:
+def _is_iterator(results: object) -> bool:
     return hasattr(results, "__next__")
 
 

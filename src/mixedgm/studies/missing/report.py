@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from mixedgm.base.errors import DistributionError, MixedGMError
-from mixedgm.base.parameters import ensure, is_real
+from mixedgm.base.parameters import ensure_in
 from mixedgm.base.printable import few, number_of, quoted, rows
 from mixedgm.fit.fitted import FittedModel
 from mixedgm.fit.options import Options
@@ -167,7 +167,7 @@ class MissingReport:
             adjusted for all tests by Benjamini and Hochberg.
         """
         limit = self.alpha if alpha is None else alpha
-        ensure(is_real(limit) and 0.0 <= limit <= 1.0, "alpha", "a number from 0 to 1", alpha)
+        ensure_in("[0, 1]", alpha=limit)
         return frame(self._hints(limit), self.library)
 
     @property
@@ -401,7 +401,7 @@ def _report(
     assumed: str,
     alpha: float,
 ) -> MissingReport:
-    ensure(is_real(alpha) and 0.0 <= alpha <= 1.0, "alpha", "a number from 0 to 1", alpha)
+    ensure_in("[0, 1]", alpha=alpha)
     missing = gaps.missing
     weights = np.ones(gaps.n_rows) if gaps.weights is None else gaps.weights
     packed, group = np.unique(np.packbits(missing, axis=1), axis=0, return_inverse=True)

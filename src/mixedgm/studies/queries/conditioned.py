@@ -123,7 +123,7 @@ def _read_value(column: Column, value: Any) -> tuple[float | Level, float]:
     return number, float(column.encoded(number))
 
 
-def level_code(column: Column, value: Any) -> int:
+def level_code(column: Column, value: object) -> int:
     """Return the position of a level that is given as itself or as its text.
 
     Examples
@@ -165,7 +165,7 @@ def _count(column: Column, value: Any) -> int:
     return int(number)
 
 
-def read_columns(schema: Schema, columns: Any, option: str = "columns") -> tuple[Column, ...]:
+def read_columns(schema: Schema, columns: object, option: str = "columns") -> tuple[Column, ...]:
     """Return the columns that a name or a sequence of different names stands for, in that order."""
     single = isinstance(columns, (str, Integral))
     names = [columns] if single else list(columns) if np.iterable(columns) else []
@@ -190,7 +190,7 @@ def column_positions(
     return tuple(numbers), tuple(discrete)
 
 
-def _missing(value: Any) -> bool:
+def _missing(value: object) -> bool:
     """Whether a cell holds nothing: None, NaN, NaT or NA."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True

@@ -141,7 +141,7 @@ class Distribution:
     def _columns(self) -> Columns:
         shape, out = self.found.prob.shape, dict[str, Any]()
 
-        def put(name: str, values: Any) -> None:
+        def put(name: str, values: object) -> None:
             levels = (column.name for column in self.discrete)
             out[unused_name(name, [*out, *levels])] = values
 
@@ -230,7 +230,7 @@ class Distribution:
         off = mean - centre
         return centre, np.tensordot(prob, within, 1) + (prob[:, None] * off).T @ off
 
-    def density(self, x: Any) -> Any:
+    def density(self, x: object) -> Any:
         """Density at some points, exactly, also where the continuous columns are a mixture.
 
         Parameters
@@ -261,7 +261,7 @@ class Distribution:
         log_p = with_names(schema, log_marginal, params, known, limit=self.limit)
         return float(np.exp(log_p[0])) if single else np.exp(log_p)
 
-    def _points(self, x: Any, schema: Schema) -> tuple[Floats, Any, bool]:
+    def _points(self, x: object, schema: Schema) -> tuple[Floats, Any, bool]:
         if not isinstance(x, Mapping):
             design = apply(x, schema)
             return design.numbers, design.codes, False

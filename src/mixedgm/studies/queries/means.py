@@ -69,7 +69,7 @@ class Means:
     warnings: tuple[str, ...] = ()
     observed: Mapping[str, ColumnMargin | None] = field(default_factory=dict)
 
-    def __getitem__(self, name: Any) -> float | dict[Any, float]:
+    def __getitem__(self, name: object) -> float | dict[Any, float]:
         """Return the mean of a column of numbers or count, or the probabilities of levels."""
         node = self.schema.node_index(name)
         column, span = self.schema.nodes[node], self._span(node)
@@ -79,7 +79,7 @@ class Means:
             return self.score(name)
         return dict(zip(column.levels, self.levels[span].tolist(), strict=True))
 
-    def score(self, name: Any) -> float:
+    def score(self, name: object) -> float:
         """Return the mean of the scores of an ordinal column, or the mean count.
 
         Examples

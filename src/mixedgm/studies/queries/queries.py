@@ -125,7 +125,7 @@ def _moderated_densities(fitted: FittedModel, design: Design, how: How) -> Float
 
 
 def distribution_of(
-    fitted: FittedModel, columns: Any, given: GivenArg, how: How, table: Gaps | None = None
+    fitted: FittedModel, columns: object, given: GivenArg, how: How, table: Gaps | None = None
 ) -> Distribution:
     """Return the distribution of some columns, all others but the known ones averaged out.
 
@@ -205,7 +205,7 @@ def _moments(fitted: FittedModel, how: How) -> tuple[Floats, Floats, Floats, Flo
     return margins.mean, margins.share, *errors, False
 
 
-def entropy_of(fitted: FittedModel, columns: Any, given: GivenArg, how: How) -> Estimate:
+def entropy_of(fitted: FittedModel, columns: object, given: GivenArg, how: How) -> Estimate:
     """Return the entropy of some columns, or of all that are not known."""
     from mixedgm.joint.marginals import entropy
 
@@ -214,7 +214,7 @@ def entropy_of(fitted: FittedModel, columns: Any, given: GivenArg, how: How) -> 
     return how.ask_exactly(rest, entropy, asked, rng=how.rng)
 
 
-def information_of(fitted: FittedModel, a: Any, b: Any, given: GivenArg, how: How) -> Estimate:
+def information_of(fitted: FittedModel, a: object, b: Any, given: GivenArg, how: How) -> Estimate:
     """Return the mutual information of two columns, or of two sets of columns."""
     from mixedgm.joint.marginals import mutual_information
 
@@ -231,7 +231,7 @@ def information_of(fitted: FittedModel, a: Any, b: Any, given: GivenArg, how: Ho
 
 
 def _side(
-    fitted: FittedModel, rest: FittedModel, columns: Any, evidence: KnownValues, option: str
+    fitted: FittedModel, rest: FittedModel, columns: object, evidence: KnownValues, option: str
 ) -> Columns:
     from mixedgm.joint.marginals import Columns
 

@@ -26,13 +26,14 @@ from mixedgm.base.parallel import (
 from mixedgm.base.parameters import ensure
 from mixedgm.base.printable import quoted
 from mixedgm.fit.fitted import FittedModel
-from mixedgm.fit.options import Options, to_plain
+from mixedgm.fit.options import Options, of_estimator, to_plain
 from mixedgm.inference.pairs import left_by_predictors
 from mixedgm.inference.strength import RestRows
 from mixedgm.model.layout import Ints, Layout, pair_numbers
 from mixedgm.path.recipe import by_conditionals
 from mixedgm.path.rounds import ROUGH, Incomplete, Unpenalised
 from mixedgm.results.text import lam_text
+from mixedgm.select.evidence import Traits
 from mixedgm.solve.contrasts import Contrasts
 from mixedgm.studies.edges.tests import FEWEST_ROWS, held_graph
 from mixedgm.studies.resampling.replicates import Failure, PairReplicates, Replicates, all_pairs
@@ -63,12 +64,12 @@ _MOST_NUMBERS = 2**28
 
 
 def bootstrap(
-    model: Any,
-    X: Any,
+    model: object,
+    X: object,
     n_boot: int = 1000,
     kind: str = "nonparametric",
     select: str = "fixed",
-    groups: Any = None,
+    groups: object = None,
     *,
     intervals: bool = True,
     drop: Sequence[float] | None = None,
@@ -182,11 +183,11 @@ def bootstrap(
 
 
 def prepared(
-    model: Any,
-    X: Any,
+    model: object,
+    X: object,
     kind: str = "nonparametric",
     select: str = "fixed",
-    groups: Any = None,
+    groups: object = None,
     sample_weight: ArrayLike | None = None,
 ) -> tuple[FittedModel, ResamplingPlan]:
     """Check what `bootstrap` is given; return the model and what all its resamples share."""
@@ -209,18 +210,13 @@ def _completed(fitted: FittedModel, options: Options, gaps: Gaps) -> Design:
 
 
 def _checked_model(model: Any) -> tuple[FittedModel, Options]:
-    from sklearn.utils.validation import check_is_fitted
-
-    estimator = hasattr(model, "get_params") and hasattr(model, "fit")
-    ensure(estimator, "model", "a fitted MixedGraphicalModel", model)
-    check_is_fitted(model, "fitted_")
-    fitted: FittedModel = model.fitted_
+    fitted, options = of_estimator(model)
     if fitted.moderators:
         raise NotYetError(
             "the bootstrap does not cover deviations of moderated edges yet; fit the model with "
             "its moderators as covariates to resample the edges themselves."
         )
-    return fitted, Options(**model.get_params(deep=False))
+    return fitted, options
 
 
 def _rows(
@@ -242,7 +238,7 @@ def _rows(
     return design
 
 
-def _clusters(groups: Any, frame: Frame, design: Design | Gaps) -> Ints:
+def _clusters(groups: object, frame: Frame, design: Design | Gaps) -> Ints:
     """Number of the group of every row of the design, in the order in which groups appear."""
     numbered: dict[Any, int] = {}
     labels = row_labels("groups", groups, frame, design)
@@ -284,7 +280,7 @@ def plan_of(
     """What all resamples share; `select` "fixed" keeps the lam of the model, "again" does not."""
     given = {name: getattr(options, name) for name in options.__dataclass_fields__}
     given |= {"n_jobs": 1, "verbose": 0}
-    if getattr(options.select, "checkpoint", None) is not None:  # the study has one of its own
+    if Traits.of(options.select).checkpoint is not None:  # the study has one of its own
         given["select"] = replace(options.select, checkpoint=None)
     if select == "fixed" and fitted.edge_probability is not None:
         given["lams"] = [fitted.report.lam]

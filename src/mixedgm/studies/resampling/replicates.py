@@ -21,7 +21,7 @@ from scipy.stats import norm
 
 from mixedgm.base.checkpoint import Record
 from mixedgm.base.compiled import inner, kernel
-from mixedgm.base.errors import ParameterError
+from mixedgm.base.parameters import ensure_in
 from mixedgm.fit.fitted import FittedModel
 from mixedgm.inference.strength import ConditionalInformation, RestRows
 from mixedgm.inference.strength import freedom as pair_freedom
@@ -317,7 +317,7 @@ def centrality(strengths: Floats, signed: Floats) -> dict[str, Floats]:
 
 
 @kernel
-def _shortest_path_measures(strengths, closeness, betweenness):  # type: ignore[no-untyped-def]
+def _shortest_path_measures(strengths, closeness, betweenness):
     """Fill (B, n) closeness and betweenness of B graphs given as (B, n, n) symmetric strengths.
 
     Brandes (2001) on dense graphs.  The length of an edge is 1 / strength; no strength, no edge.
@@ -351,7 +351,7 @@ def _shortest_path_measures(strengths, closeness, betweenness):  # type: ignore[
 
 
 @inner(allocates=True)
-def _search(length, source, distance, paths, order):  # type: ignore[no-untyped-def]
+def _search(length, source, distance, paths, order):
     """Dijkstra: distances, numbers of shortest paths, nodes from near to far; how many."""
     n = length.shape[0]
     done = np.zeros(n, np.bool_)
@@ -593,7 +593,6 @@ def _standard_errors(samples: Floats) -> Floats:
 
 def _interval_columns(estimate: Floats, se: Floats, level: float) -> dict[str, Floats]:
     """Estimates, standard errors, and the ends of intervals."""
-    if not (isinstance(level, (float, int)) and 0.0 < level < 1.0):
-        raise ParameterError.must_be("level", "a number in (0, 1)", level)
+    ensure_in("(0, 1)", level=level)
     width = float(norm.isf(0.5 * (1.0 - level))) * se
     return {"estimate": estimate, "se": se, "lower": estimate - width, "upper": estimate + width}

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixedgm.base.errors import ParameterError, near_matches
+from mixedgm.base.parameters import ensure_in
 from mixedgm.base.printable import quoted
 from mixedgm.fit.fitted import FittedModel
 from mixedgm.model.layout import Floats, Ints
@@ -51,8 +52,7 @@ class EdgeDifference(NamedTuple):
 
 def interval(samples: Floats, level: float) -> tuple[Floats, Floats]:
     """Percentile interval of every column of the samples."""
-    if not (isinstance(level, (float, int)) and 0.0 < level < 1.0):
-        raise ParameterError.must_be("level", "a number in (0, 1)", level)
+    ensure_in("(0, 1)", level=level)
     tail = (1.0 - level) / 2.0
     # "lower" and "higher" take values as they are, so that -inf does not become NaN.
     with np.errstate(invalid="ignore"):

@@ -6,7 +6,7 @@ import warnings
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal, TypedDict, Unpack, cast, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,7 +24,7 @@ from mixedgm.base.errors import (
 )
 from mixedgm.base.parallel import n_workers
 from mixedgm.base.printable import few, number_of, quoted, rows
-from mixedgm.model.kinds import KINDS
+from mixedgm.families import KINDS
 from mixedgm.table.checks.columns import (
     Shape,
     amounts_finding,
@@ -82,6 +82,12 @@ Mask = NDArray[np.bool_]
 # Name of a transform -> whether values come back from beyond the range of the data.
 _TRANSFORMS = {"nonparanormal": False, "nonparanormal-extrapolated": True}
 _AUTOMATIC = "auto"
+ONE_WEIGHT = Finding(
+    None,
+    "only one row (1 sample) has a positive sample_weight while a minimum of 2 is required.",
+    "give at least 2 rows a positive weight",
+)
+"""The error that all rows but one have weight zero."""
 _TRANSFORMS_WANTED = f"'{_AUTOMATIC}', 'nonparanormal' or None"
 _FEW_GROUPS = 10  # values of a count that have a mean each of the numbers beside it
 KINDS_OF_FEW_VALUES: tuple[Kind, ...] = ("ordinal", "categorical", "continuous")
@@ -118,6 +124,8 @@ class Checked:
     leave_out : tuple of str
         Columns with gaps without which most cells of the table are in complete rows; the finding
         about missing values proposes to leave them out. Empty when it proposes none.
+    n_kept : int
+        How many rows a fit would use.
     """
 
     schema: Schema
@@ -129,6 +137,7 @@ class Checked:
     keep: Mask | None
     weights: NDArray[np.float64] | None
     leave_out: tuple[str, ...] = ()
+    n_kept: int = 0
 
     def __repr__(self) -> str:
         counts = Counter(finding.severity for finding in self.findings)
@@ -139,6 +148,17 @@ class Checked:
         if self.findings:
             lines += ["", *finding_lines(self.findings, lambda each: f"[{each.severity}] {each}")]
         return "\n".join(lines)
+
+
+class Reading(TypedDict, total=False):
+    """How a table is read; see `check_table`."""
+
+    types: TypesArg
+    transforms: TransformArg
+    covariates: Sequence[Any] | str | None
+    missing: MissingArg
+    sample_weight: ArrayLike | str | None
+    forbid: PairsArg
 
 
 def check_table(
@@ -190,41 +210,38 @@ def check_table(
     """
     from mixedgm.table.parted.design import check_parts, parts_of
 
-    how: dict[str, Any] = {
-        "types": types,
-        "transforms": transforms,
-        "covariates": covariates,
-        "missing": missing,
-        "sample_weight": sample_weight,
-        "forbid": forbid,
-    }
+    how = Reading(
+        types=types,
+        transforms=transforms,
+        covariates=covariates,
+        missing=missing,
+        sample_weight=sample_weight,
+        forbid=forbid,
+    )
     reader = parts_of(X)
-    return check_whole(X, **how) if reader is None else check_parts(reader, **how)
+    checked = check_whole(X, **how) if reader is None else check_parts(reader, **how)
+    long = effort(checked.schema.columns, checked.n_kept, n_threads=n_workers(None)).finding
+    return checked if long is None else replace(checked, findings=(*checked.findings, long))
 
 
-def check_whole(
-    X: object,
-    *,
-    types: TypesArg = None,
-    transforms: TransformArg = "auto",
-    covariates: Sequence[Any] | str | None = None,
-    missing: MissingArg = "error",
-    sample_weight: ArrayLike | None = None,
-    forbid: PairsArg = None,
-) -> Checked:
-    """Check a table whose rows are all in memory; see `check_table`."""
+def missing_of(how: Reading) -> MissingArg:
+    """Return what is done about missing values, checked."""
+    missing = how.get("missing", "error")
     if missing not in get_args(MissingArg):
         raise ParameterError.must_be("missing", "'error', 'drop' or 'model'", missing)
-    frame, sample_weight = with_weights(as_frame(X), sample_weight)
+    return missing
+
+
+def check_whole(X: object, **how: Unpack[Reading]) -> Checked:
+    """Check a table whose rows are all in memory; see `check_table`."""
+    missing = missing_of(how)
+    frame, sample_weight = with_weights(as_frame(X), how.get("sample_weight"))
     findings = size_findings(frame, minimum=2)
-    options, option_findings = resolve_options(frame, types, transforms, covariates)
+    options, option_findings = resolve_options(frame, how)
     weights, weight_findings = read_weights(sample_weight, frame.n_rows)
     findings += option_findings + weight_findings
     if weights is not None and frame.n_rows > 1 and np.count_nonzero(weights) == 1:
-        what = (
-            "only one row (1 sample) has a positive sample_weight while a minimum of 2 is required."
-        )
-        findings.append(Finding(None, what, "give at least 2 rows a positive weight"))
+        findings.append(ONE_WEIGHT)
     columns = Inspection(frame, options, weights)
     columns.read()
     if not frame.n_rows or not frame.names:
@@ -238,16 +255,13 @@ def check_whole(
         columns.compare_complete(gap)
         columns.look_for_dependence(gap.leave_out)
         columns.choose_transforms(gap)
-    findings += columns.gap_findings(gap, missing, forbid)
+    findings += columns.gap_findings(gap, missing, how.get("forbid"))
     if columns.left_out and not columns.values:
         names = [column.name for column in columns.left_out]
         what = f"no column is left to model: {few(names)} left out"
         reason = columns.left_out[0].reason
         remedy = f"{types_line(names[0], 'categorical')} keeps a column ({reason})"
         findings.append(Finding(None, what, remedy))
-    n_kept = frame.n_rows if gap.keep is None else int(np.count_nonzero(gap.keep))
-    long = effort(columns.schema, n_kept, n_threads=n_workers(None)).finding
-    findings += [] if long is None else [long]
     return Checked(
         Schema(tuple(columns.schema), tuple(columns.left_out)),
         tuple(findings + columns.findings + shape_findings(columns.shapes, columns.bent)),
@@ -258,6 +272,7 @@ def check_whole(
         gap.keep,
         gap.kept(weights),
         gap.leave_out,
+        frame.n_rows if gap.keep is None else int(np.count_nonzero(gap.keep)),
     )
 
 
@@ -340,12 +355,7 @@ class ColumnOptions:
         return _TRANSFORMS.get(self.transform_of(name) or "", False)
 
 
-def resolve_options(
-    frame: Frame,
-    types: TypesArg = None,
-    transforms: TransformArg = "auto",
-    covariates: Sequence[Any] | str | None = None,
-) -> tuple[ColumnOptions, list[Finding]]:
+def resolve_options(frame: Frame, how: Reading) -> tuple[ColumnOptions, list[Finding]]:
     """Return the options by column name, with a finding for each entry that fits no column.
 
     `types` names columns by name (by position for arrays), or has a kind or None for each; a schema
@@ -354,6 +364,8 @@ def resolve_options(
     findings: list[Finding] = []
     kinds: dict[str, Kind] = {}
     wishes: dict[str, Ordinal | Count] = {}
+    types, transforms = how.get("types"), how.get("transforms", _AUTOMATIC)
+    covariates = how.get("covariates")
     for key, wish in _type_items(frame, types, findings):
         name = _resolved(frame, key, "types", findings)
         if isinstance(wish, str):

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from mixedgm.base.errors import Finding
 from mixedgm.base.printable import counted, few, literal, number_of, quoted, rows
-from mixedgm.model.kinds import KINDS, CountKind
+from mixedgm.families import KINDS, CountKind
 from mixedgm.table.declarations import Ordinal
 from mixedgm.table.schema import MOST_COUNT, Kind, Level, drop_line, types_line
 from mixedgm.table.values import FEW as _FEW

@@ -240,7 +240,7 @@ def _of(n: int, total: int, which: str = "") -> str:
     return f"all {noun}" if n == total else f"{f'{n:,}' if n else 'none'} of {noun}"
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     if isinstance(value, str):
         return literal(value)
     return str(value) if isinstance(value, bool) else f"{value:.15g}"

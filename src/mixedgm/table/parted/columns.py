@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from mixedgm.base.errors import Finding
 from mixedgm.base.parts.contract import Parts, Sums
-from mixedgm.model.kinds import KINDS
+from mixedgm.families import KINDS
 from mixedgm.table.checks.columns import family_finding, is_numeric
 from mixedgm.table.read import as_frame
 from mixedgm.table.schema import Kind, Level
@@ -354,7 +354,7 @@ class RawPart:
         return keep
 
 
-def read_part(native: Any, plan: PartPlan, weights: Floats | None = None) -> RawPart:
+def read_part(native: object, plan: PartPlan, weights: Floats | None = None) -> RawPart:
     """Return the columns of a part; `weights` unless the plan names a column of them."""
     frame = as_frame(native)
     if plan.weights is not None and plan.weights in frame.positions:

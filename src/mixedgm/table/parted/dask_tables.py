@@ -15,7 +15,7 @@ from mixedgm.base.parts.cluster import ClusterParts
 from mixedgm.base.printable import few, quoted
 from mixedgm.table.files import reading
 from mixedgm.table.parted.columns import PartPlan, PartSummary, RawPart, read_part
-from mixedgm.table.parted.design import Reader, ReadParts, read_locally
+from mixedgm.table.parted.design import LocalReader, Reader, ReadParts
 from mixedgm.table.parted.sources import ParquetFiles, file_part
 
 
@@ -50,14 +50,14 @@ def connected(address: str) -> Any:
         ) from error
 
 
-def dask_reader(X: Any) -> Reader:
+def dask_reader(X: object) -> Reader:
     """Return the reader of a Dask frame: on the workers of a cluster, or one part after another.
 
     Without a cluster the partitions are computed and encoded in this process.
     """
     client = current_client()
     if client is None:
-        return read_locally(_Partitions(X))
+        return LocalReader(_Partitions(X))
     return DaskFrame(X, client)
 
 
@@ -144,7 +144,7 @@ def _names(frame: Any) -> tuple[str, ...]:
     return tuple(map(str, frame.columns))
 
 
-def _as_promised(part: Any, names: tuple[str, ...], k: int) -> Any:
+def _as_promised(part: object, names: tuple[str, ...], k: int) -> Any:
     """Return a partition; TableError where it is not what the metadata of the Dask frame say."""
     if not hasattr(part, "columns"):
         what = f"is of type {type(part).__name__}, not a frame"
@@ -162,7 +162,7 @@ def _as_promised(part: Any, names: tuple[str, ...], k: int) -> Any:
     raise TableError([Finding(None, f"partition {k} {what}", remedy)])
 
 
-def _read_partition(part: Any, plan: PartPlan, names: tuple[str, ...], k: int) -> RawPart:
+def _read_partition(part: object, plan: PartPlan, names: tuple[str, ...], k: int) -> RawPart:
     return read_part(_as_promised(part, names, k), plan)
 
 

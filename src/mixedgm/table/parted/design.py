@@ -12,23 +12,22 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import pairwise
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, Unpack, runtime_checkable
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from mixedgm.base.errors import Finding, NotYetError, ParameterError, TableError, near_matches
-from mixedgm.base.parallel import n_workers
+from mixedgm.base.errors import Finding, NotYetError, TableError, near_matches
 from mixedgm.base.parts.contract import Parts, Sums, View
 from mixedgm.base.parts.local import LocalParts
 from mixedgm.base.printable import number_of, quoted, rows
 from mixedgm.table.checks.check import (
+    ONE_WEIGHT,
     Checked,
     ColumnOptions,
     Inspection,
-    PairsArg,
-    TransformArg,
-    TypesArg,
+    Reading,
+    missing_of,
     raise_or_warn,
     resolve_options,
     size_findings,
@@ -40,7 +39,6 @@ from mixedgm.table.checks.dependence import (
     dependence_findings,
     sample_positions,
 )
-from mixedgm.table.checks.effort import effort
 from mixedgm.table.checks.structural_gaps import StructuralGap, gap_counts, structural_gaps
 from mixedgm.table.encode import Design, Matched, design_of
 from mixedgm.table.missing import (
@@ -80,7 +78,7 @@ class PartedDesign:
     >>> import polars as pl
     >>> from mixedgm.table.parted.sources import source_of
     >>> frame = pl.LazyFrame({"height": [1.7, 1.8, 1.6], "group": ["a", "b", "a"]})
-    >>> design, _ = learn_parts(read_locally(source_of(frame)))
+    >>> design, _ = learn_parts(LocalReader(source_of(frame)))
     >>> design.n_rows, design.schema.names
     (3, ('height', 'group'))
     """
@@ -204,10 +202,10 @@ class Reader(Protocol):
         """Return all parts by this plan; `weights` of all rows, if they are given so."""
 
 
-class _LocalReader:
-    """Reads parts in this process, one after the other."""
+class LocalReader:
+    """Reads parts in this process, one after the other; beyond `limit` bytes they go to files."""
 
-    def __init__(self, source: Source, limit: int | None) -> None:
+    def __init__(self, source: Source, limit: int | None = None) -> None:
         self.limit, self.library = limit, source.library
         self._frames = source.frames()
         self._waiting = [next(self._frames)]
@@ -217,6 +215,7 @@ class _LocalReader:
         return self._waiting[0][1]
 
     def read(self, plan: PartPlan, weights: Floats | None) -> ReadParts:
+        """Return all parts by this plan."""
         parts: LocalParts[RawPart] = LocalParts(limit=self.limit)
         summaries, labels, at = [], [], 0
         for label, native in self._every():
@@ -243,15 +242,10 @@ def _padded(weights: Floats, n: int) -> Floats:
     return weights if len(weights) == n else np.pad(weights, (0, n - len(weights)))
 
 
-def read_locally(source: Source, limit: int | None = None) -> Reader:
-    """Read a source in this process; parts beyond `limit` bytes are kept in files."""
-    return _LocalReader(source, limit)
-
-
 # -- learning --------------------------------------------------------------------------------------
 
 
-def parts_of(X: Any) -> Reader | None:
+def parts_of(X: object) -> Reader | None:
     """Return the reader of a table in parts; None for a table that is read whole.
 
     Examples
@@ -266,19 +260,10 @@ def parts_of(X: Any) -> Reader | None:
 
         return dask_reader(X)
     source = source_of(X)
-    return None if source is None else read_locally(source)
+    return None if source is None else LocalReader(source)
 
 
-def learn_parts(
-    reader: Reader,
-    *,
-    types: TypesArg = None,
-    transforms: TransformArg = "auto",
-    covariates: Sequence[Any] | str | None = None,
-    missing: str = "error",
-    sample_weight: ArrayLike | str | None = None,
-    forbid: PairsArg = None,
-) -> tuple[PartedDesign, tuple[Finding, ...]]:
+def learn_parts(reader: Reader, **how: Unpack[Reading]) -> tuple[PartedDesign, tuple[Finding, ...]]:
     """Infer the schema of a table in parts and encode the parts by it.
 
     The parameters are those of `check_table`, and `sample_weight` may name a column.  Warnings are
@@ -291,15 +276,7 @@ def learn_parts(
     NotYetError
         For what needs all rows at once.
     """
-    checked = check_parts(
-        reader,
-        types=types,
-        transforms=transforms,
-        covariates=covariates,
-        missing=missing,
-        sample_weight=sample_weight,
-        forbid=forbid,
-    )
+    checked = check_parts(reader, **how)
     raise_or_warn(checked.findings)
     return checked.design(), checked.findings
 
@@ -387,22 +364,13 @@ def _joined(parts: Sequence[Design]) -> Design:
 
 
 def check_parts(
-    reader: Reader,
-    *,
-    types: TypesArg = None,
-    transforms: TransformArg = "auto",
-    covariates: Sequence[Any] | str | None = None,
-    missing: str = "error",
-    sample_weight: ArrayLike | str | None = None,
-    forbid: PairsArg = None,
-    most_levels: int = MOST_LEVELS,
+    reader: Reader, *, most_levels: int = MOST_LEVELS, **how: Unpack[Reading]
 ) -> CheckedParts:
     """Look at a table in parts and collect everything that is wrong or worth knowing.
 
     Text with more than `most_levels` levels is left out.
     """
-    if missing not in ("error", "drop", "model"):
-        raise ParameterError.must_be("missing", "'error', 'drop' or 'model'", missing)
+    missing, sample_weight = missing_of(how), how.get("sample_weight")
     if missing == "model":
         raise NotYetError(
             "missing='model' needs all rows at once, and this table comes in parts. Use "
@@ -411,7 +379,7 @@ def check_parts(
     first = as_frame(reader.first())
     by_name = sample_weight if isinstance(sample_weight, str) else None
     first, findings = _without_weights(first, by_name)
-    options, option_findings = resolve_options(first, types, transforms, covariates)
+    options, option_findings = resolve_options(first, how)
     if any(options.transformed(name) for name in first.names):
         raise NotYetError(
             "transforms rank all rows of a column at once, and this table comes in parts. "
@@ -436,10 +404,7 @@ def check_parts(
         inspection.decide(gap.empty)
         inspection.compare_complete(gap)
         inspection.look_for_dependence(gap.leave_out)
-    findings += inspection.gap_findings(gap, missing, forbid)
-    n_kept = gap.n_kept if gap.dropped else inspection.n_rows
-    long = effort(inspection.schema, n_kept, n_threads=n_workers(None)).finding
-    findings += [] if long is None else [long]
+    findings += inspection.gap_findings(gap, missing, how.get("forbid"))
     return CheckedParts(
         Schema(tuple(inspection.schema), tuple(inspection.left_out)),
         tuple(findings + inspection.findings + shape_findings(inspection.shapes)),
@@ -450,6 +415,7 @@ def check_parts(
         None,
         None,
         gap.leave_out,
+        gap.n_kept if gap.dropped else inspection.n_rows,
         read.parts,
         tuple(name for name in inspection.values if name not in gap.empty),
         gap.dropped,
@@ -514,10 +480,7 @@ def _weight_findings(read: ReadParts, n_rows: int, given: Floats | None) -> list
     )
     findings = [] if found is None else [found]
     if n_rows > 1 and total.n_used == 1:
-        what = (
-            "only one row (1 sample) has a positive sample_weight while a minimum of 2 is required."
-        )
-        findings.append(Finding(None, what, "give at least 2 rows a positive weight"))
+        findings.append(ONE_WEIGHT)
     return [*read.findings, *findings]
 
 

@@ -6,7 +6,7 @@ import glob
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
@@ -17,7 +17,7 @@ import narwhals as nw
 from mixedgm.base.errors import Finding, TableError
 from mixedgm.base.printable import few
 from mixedgm.table.files import path_name, reading
-from mixedgm.table.read import as_frame, without_column
+from mixedgm.table.read import Frame, as_frame, without_column
 
 _MOST_ROWS = 2**19
 _FEWEST_ROWS = 2**12
@@ -179,11 +179,8 @@ class ParquetFiles:
 
     files: Sequence[Path]
     most_rows: int | None = None
-
-    @property
-    def library(self) -> str:
-        """As for a single file: pandas where it is installed."""
-        return _arrow_library()
+    library: str = field(default_factory=_arrow_library)
+    """As for a single file: pandas where it is installed."""
 
     def units(self) -> list[tuple[Path, int, int]]:
         """Return parts that can be read one by one: the file, its first row group, and the end.
@@ -239,7 +236,12 @@ def file_part(unit: tuple[Path, int, int], library: str, without: Sequence[str])
         else:
             table = opened.read_row_groups(list(range(first, last)))
         frame = as_frame(_as_frame(table, library))
-    for name in without:
+    return _without(frame, without)
+
+
+def _without(frame: Frame, names: Sequence[str]) -> Frame:
+    """Return the frame without those of these columns that it has."""
+    for name in names:
         frame = without_column(frame, name) if name in frame.positions else frame
     return frame
 
@@ -294,11 +296,7 @@ class LazyTable:
 
     frame: Any
     most_rows: int | None = None
-
-    @property
-    def library(self) -> str:
-        """The frame library of its parts."""
-        return "polars"
+    library: str = "polars"
 
     def frames(self) -> Iterator[tuple[str, Any]]:
         """Yield batches of rows in their order.
@@ -345,10 +343,7 @@ class WithoutColumns:
     def frames(self) -> Iterator[tuple[str, Any]]:
         """Yield the parts without these columns."""
         for label, native in self.source.frames():
-            frame = as_frame(native)
-            for name in self.names:
-                frame = without_column(frame, name) if name in frame.positions else frame
-            yield label, frame
+            yield label, _without(as_frame(native), self.names)
 
 
 def part_names(labels: Sequence[str]) -> str:

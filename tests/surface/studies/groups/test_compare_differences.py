@@ -230,7 +230,9 @@ def test_paired_rows_have_the_variance_of_their_differences() -> None:
     rows = rng.multivariate_normal(np.zeros(4), covariance, n)
     table = pd.DataFrame(np.vstack([rows[:, :2], rows[:, 2:]]), columns=["x", "y"])
     table = table.assign(wave=np.repeat(["one", "two"], n), person=np.tile(np.arange(n), 2))
-    row = mg.compare(table, "wave", paired="person", **GIVEN).edges().iloc[0]
+    found = mg.compare(table, "wave", paired="person", **GIVEN)
+    assert "groups are paired: 4,000 units, whose rows may depend on each other" in found.notes
+    row = found.edges().iloc[0]
     alone = mg.compare(table.drop(columns="person"), "wave", **GIVEN).edges().iloc[0]
     influence, r = [], []
     for wave in (rows[:, :2], rows[:, 2:]):
@@ -270,6 +272,8 @@ def test_clusters_of_repeated_rows_are_the_rows() -> None:
     twice = data.loc[data.index.repeat(2)].assign(unit=np.repeat(np.arange(len(data)), 2))
     once = mg.compare(data, "site", **GIVEN)
     again = mg.compare(twice, "site", cluster="unit", **GIVEN)
+    assert any("the same cluster" in note for note in again.notes)
+    assert not once.dependence
     np.testing.assert_array_equal(once.tested.graphs, again.tested.graphs)
     here, there = side(once).sort_index(), side(again).sort_index()
     single = here["se_s"].notna()
@@ -363,11 +367,32 @@ def test_which_test_is_made_and_why(n: int, options: dict, test: str, why: str) 
     assert found.reason[:30] in " ".join(found.summary().split())
 
 
-def test_a_level_that_a_group_lacks_is_in_the_way() -> None:
+def test_pairs_of_a_column_that_lacks_a_level_in_a_group_are_not_tested() -> None:
+    """Other pairs are: they have the estimates and errors of the groups by themselves."""
     data = mixed()
     data.loc[(data["site"] == "t") & (data["d"] == "r"), "d"] = "p"
-    with pytest.raises(mg.ParameterError, match="'d' lacks a level in group 't'.*permutation"):
-        mg.compare(data, "site", test="differences", **GIVEN)
+    found = mg.compare(data, "site", **GIVEN)
+    assert found.test == "differences"
+    assert found.untested()["reason"].tolist() == ["d lacks a level in t"] * 3
+    assert "not tested, because a group lacks a level" in " ".join(found.summary().split())
+    edges = side(found)
+    concerned = edges.index.str.contains("d")
+    assert edges.loc[concerned, ["p", "probability_differs", "statistic"]].isna().all(axis=None)
+    assert not edges.loc[concerned, "differs"].any()
+    assert edges.loc[concerned, ["strength_s", "strength_t"]].notna().all(axis=None)
+    whole = side(mg.compare(data.drop(columns="d"), "site", **GIVEN))
+    for name in ("estimate_s", "estimate_t", "se_s", "se_t", "statistic", "difference"):
+        np.testing.assert_allclose(edges.loc[whole.index, name], whole[name], rtol=0.02, atol=0.02)
+    assert edges.loc["xy", "differs"]
+    assert found.plot_differences() is not None
+    plt.close("all")
+
+
+def test_groups_that_cannot_be_compared_are_refused() -> None:
+    two = mixed()[["c", "d", "site"]]
+    two.loc[(two["site"] == "t") & (two["d"] == "r"), "d"] = "p"
+    with pytest.raises(mg.ParameterError, match="of every pair, a column lacks a level"):
+        mg.compare(two, "site", test="differences", **GIVEN)
     data = mixed()
     data.loc[data["site"] == "t", "x"] = 1.0
     with pytest.raises(mg.ParameterError, match="'x' does not vary in group 't'"):

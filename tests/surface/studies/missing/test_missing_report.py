@@ -222,9 +222,9 @@ def test_the_picture_has_the_most_frequent_patterns():
 def test_bad_parameters_are_named():
     frame = small()
     model = mg.MixedGraphicalModel(lam=0.2, missing="model").fit(frame)
-    with pytest.raises(mg.ParameterError, match="alpha must be a number from 0 to 1"):
+    with pytest.raises(mg.ParameterError, match=r"alpha must be a number in \[0, 1\]"):
         model.missing_report(frame, alpha=2)
-    with pytest.raises(mg.ParameterError, match="alpha must be a number from 0 to 1"):
+    with pytest.raises(mg.ParameterError, match=r"alpha must be a number in \[0, 1\]"):
         model.missing_report(frame).hints(-1)
     with pytest.raises(mg.TableError, match="the model was fitted with it"):
         model.missing_report(frame.drop(columns="weight"))

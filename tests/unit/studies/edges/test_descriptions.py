@@ -37,11 +37,11 @@ def test_a_number_and_a_category_name_the_extreme_levels_with_enough_rows():
     assert (table["group"] == "rare").sum() < 10
     model = mg.MixedGraphicalModel(lam=0.01, refit=True).fit(table)
     said = model.describe("group", "x")
-    assert "highest for c" in said
-    assert "lowest for a" in said
     assert "rare" not in said
-    spread = np.std(shift[group != "rare"])
-    assert numbers(said)[0] == pytest.approx(spread, rel=0.1)
+    seen = shift[group != "rare"]
+    expected = [seen.std(), 2.0 - seen.mean(), seen.mean()]
+    assert numbers(said) == pytest.approx(expected, rel=0.1)
+    assert said.index("above average for c") < said.index("below for a")
 
 
 def test_cells_of_categories_are_compared_with_unrelated_columns():
@@ -54,11 +54,19 @@ def test_cells_of_categories_are_compared_with_unrelated_columns():
     counts = pd.crosstab(table["u"], table["v"]).to_numpy()
     ratio = counts * 5_000 / np.outer(counts.sum(axis=1), counts.sum(axis=0))
     most, least = np.unravel_index(ratio.argmax(), (3, 2)), np.unravel_index(ratio.argmin(), (3, 2))
-    found = re.findall(r"(\w) with (\w) ([\d.]+) times as often, ([\d,]+) rows", said)
+    found = re.findall(r"u = (\w) with v = (\w): ([\d.]+) times.*?\(about ([\d,]+)\)", said)
+    assert "times as many rows as if unrelated" in said
     for (i, j, times, rows), at in zip(found, (most, least), strict=True):
         assert (i, j) == ("ijk"[at[0]], "st"[at[1]])
         assert float(times) == pytest.approx(ratio[at], rel=0.02)
         assert int(rows.replace(",", "")) == pytest.approx(counts[at], abs=2)
+
+
+def test_cells_as_in_unrelated_columns_are_not_quoted():
+    u, v = np.divmod(np.repeat(np.arange(4), [251, 249, 249, 251]), 2)
+    table = pd.DataFrame({"u": np.array(["i", "j"])[u], "v": np.array(["s", "t"])[v]})
+    said = mg.MixedGraphicalModel(lam=0.0).fit(table).describe("u", "v")
+    assert said.startswith("no combination of levels with at least 10 rows differs by 5%")
 
 
 def test_every_pair_of_kinds_has_a_sentence(tmp_path):
@@ -122,7 +130,7 @@ def test_a_number_and_two_levels_differ_by_a_difference_of_means():
     table["flag"] = table["flag"].map({0: "no", 1: "yes"})
     said = mg.MixedGraphicalModel(lam=0.0).fit(table).describe("flag", "x")
     assert said.startswith("mean x is ")
-    assert said.endswith("higher for yes than for no")
+    assert said.endswith("higher for flag = yes than for no")
     means = table.groupby("flag")["x"].mean()
     amount = float(said.split()[3].replace(",", ""))
     assert amount == pytest.approx(means["yes"] - means["no"], rel=0.05)

@@ -10,8 +10,8 @@ from scipy import stats
 from scipy.stats.contingency import association
 
 import mixedgm as mg
+from mixedgm.studies.fit_check.adequacy import simulate
 from mixedgm.studies.fit_check.discrepancy import pair_orders, statistics
-from mixedgm.studies.fit_check.simulated import simulate
 from mixedgm.table.encode import apply
 from tests.support.indefinite import with_precision
 from tests.support.odd_table import LETTERS, odd_table

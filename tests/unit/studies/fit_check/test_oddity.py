@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mixedgm.studies.fit_check.simulated import adjusted, oddities
+from mixedgm.studies.fit_check.adequacy import adjusted, oddities
 
 GROUP = np.repeat(np.arange(6), [1, 2, 1, 3, 1, 4])
 TABLES = {

@@ -14,7 +14,7 @@ from mixedgm import check_table as check_any_table
 from mixedgm.base.errors import NotYetError, ParameterError
 from mixedgm.table.encode import learn
 from mixedgm.table.parted.columns import NumberSummary, PartPlan
-from mixedgm.table.parted.design import check_parts, learn_parts, read_locally
+from mixedgm.table.parted.design import LocalReader, check_parts, learn_parts
 from mixedgm.table.parted.sources import source_of
 
 N = 500
@@ -56,7 +56,7 @@ def check_table(X, **options):
 
 
 def parted(X, **options):
-    return check_parts(read_locally(source_of(X)), **options)
+    return check_parts(LocalReader(source_of(X)), **options)
 
 
 def row_sums(part):
@@ -77,7 +77,7 @@ def assert_same_design(frame, X, **options):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TableWarning)
         whole, _ = learn(frame, transforms=None, **options)
-        parts, _ = learn_parts(read_locally(source_of(X)), **options)
+        parts, _ = learn_parts(LocalReader(source_of(X)), **options)
     assert parts.schema.names == whole.schema.names
     every = list(parts.parts.map(lambda part: part))
     assert parts.sizes == tuple(part.n_rows for part in every)
@@ -146,7 +146,7 @@ def test_weights_as_a_column_and_as_an_array(tmp_path):
     assert_same_check(whole, parted(X, sample_weight="w", **options))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TableWarning)
-        one, _ = learn_parts(read_locally(source_of(X)), sample_weight="w", **options)
+        one, _ = learn_parts(LocalReader(source_of(X)), sample_weight="w", **options)
         other, _ = learn(plain, sample_weight=weights, transforms=None, **options)
     every = list(one.parts.map(lambda part: part))
     np.testing.assert_array_equal(np.concatenate([p.weights for p in every]), other.weights)
@@ -192,7 +192,7 @@ def test_gaps(tmp_path, missing):
         assert_same_design(frame, X, **options)
     else:
         with pytest.raises(TableError, match="missing values"):
-            learn_parts(read_locally(source_of(X)), **options)
+            learn_parts(LocalReader(source_of(X)), **options)
 
 
 def test_levels_and_columns_that_vary_in_dropped_rows_only(tmp_path):
@@ -410,7 +410,7 @@ def test_large_files_are_several_parts(tmp_path):
     frame.to_parquet(tmp_path / "a.parquet")
     source = source_of(tmp_path, most_rows=90)
     assert [len(part) for _, part in source.frames()] == [90, 90, 90, 90, 90, 50]
-    reader = read_locally(source)
+    reader = LocalReader(source)
     assert reader.read(PartPlan(("height",), {}), None).parts.total(row_sums) == (N,)
 
 
@@ -419,7 +419,7 @@ def test_rows_that_are_taken(tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TableWarning)
         whole, _ = learn(frame, sample_weight=np.arange(1.0, N + 1.0), transforms=None)
-        reader = read_locally(source_of(as_parts(frame, tmp_path)))
+        reader = LocalReader(source_of(as_parts(frame, tmp_path)))
         design, _ = learn_parts(reader, sample_weight=np.arange(1.0, N + 1.0))
     for chosen in (np.arange(0, N, 7), np.array([2, 40, 499]), np.array([300])):
         taken, expected = design.take(chosen), whole.take(chosen)

@@ -1,16 +1,13 @@
-"""The name of a kind of column -> everything that is particular to it, one file per kind.
+"""The name of a kind of column -> everything that is particular to it, one file per family.
 
 The order of `KINDS` is that of the nodes of a model: Gaussian kinds first, and of the others those
 that are numbers to their neighbours before those that are indicators.
 """
 
-from mixedgm.model.kinds.categorical import CATEGORICAL
-from mixedgm.model.kinds.continuous import CONTINUOUS
-from mixedgm.model.kinds.contract import Kind, Point
-from mixedgm.model.kinds.count import COUNT, CountKind
-from mixedgm.model.kinds.hurdle import HURDLE, HurdleKind
-from mixedgm.model.kinds.ordinal import ORDINAL, OrdinalKind
-from mixedgm.model.kinds.scored import Scored
+from mixedgm.families.contract import Conditional, Family, Kind, Point
+from mixedgm.families.finite import CATEGORICAL, COUNT, ORDINAL, CountKind, OrdinalKind, Scored
+from mixedgm.families.gaussian import CONTINUOUS
+from mixedgm.families.hurdle import HURDLE, HurdleKind
 
 __all__ = [
     "CATEGORICAL",
@@ -19,7 +16,9 @@ __all__ = [
     "HURDLE",
     "KINDS",
     "ORDINAL",
+    "Conditional",
     "CountKind",
+    "Family",
     "HurdleKind",
     "Kind",
     "OrdinalKind",

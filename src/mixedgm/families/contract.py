@@ -1,14 +1,18 @@
-"""Contract of a kind of column: everything the rest of the package asks of it."""
+"""Contract of a kind of column, and of a family: the distribution of a column given all others."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, Literal, Protocol
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+Codes = NDArray[np.integer]
+Array = Any
+"""An array of NumPy, or of another library with the functions of the array API."""
 Point = Literal["mode", "median", "mean"]
 """The value that stands for a distribution."""
 
@@ -21,6 +25,101 @@ class Transform(Protocol):
 
     def inverse(self, scores: Any) -> Floats:
         """Return the values on the scale of the table."""
+
+
+class States(NamedTuple):
+    """The finitely many states of a column; a real number may follow in the last of them."""
+
+    logits: Floats
+    """(states,) own terms of the states."""
+    columns: Floats
+    """(states, width) design columns in every state, less their centres and the real number."""
+    number: tuple[float, float] | None
+    """Own linear term and precision of the real number, which is seen in the last column."""
+
+
+class Family(ABC):
+    """Conditional distributions of G columns of one form, as functions of their linear predictors.
+
+    Rows are the last axis of every array.  The own terms (G, slots) are, of numbers, a linear term
+    and a precision; of finitely many values, their logits; of hurdle columns, the height of what is
+    not zero, a linear term and a precision.  `own` and predictors (G, width, n) may be arrays of
+    any library `xp` with the functions of the array API.
+    """
+
+    @abstractmethod
+    def given(self, own: Array, predictors: Array, xp: Any = np) -> Conditional:
+        """The distribution of every column in every row."""
+
+    @abstractmethod
+    def columns(self, codes: Codes, numbers: Floats) -> Floats:
+        """(G, width, n) design columns of values: the number of the state, and the real number."""
+
+    def numbers(self, codes: Codes, columns: Floats) -> Floats:
+        """(G, n) the real numbers of values that are seen as these columns; zeros without one."""
+        return np.zeros(codes.shape)
+
+    @abstractmethod
+    def statistics(self, codes: Codes, numbers: Floats) -> Floats:
+        """(G, terms, n) what own terms multiply in the log density."""
+
+    def with_noise(self, own: Floats, noise: Floats) -> Floats:
+        """Own terms of columns without edges -> those with so much noise (G,) in their numbers.
+
+        Columns without real numbers have none.
+        """
+        return own
+
+    def in_basis(self, basis: Callable[[int], Floats]) -> Family:
+        """Replace indicators of V values, where there are some, by the columns of basis(V)."""
+        return self
+
+    @abstractmethod
+    def states(self, own: Floats) -> States:
+        """The states of a single column; values that cannot occur are left out."""
+
+    @classmethod
+    def stacked(cls, families: Sequence[Self]) -> Self:
+        """One family of all the columns of several."""
+        return families[0]
+
+
+class Conditional(ABC):
+    """Distributions of G columns in n rows."""
+
+    @property
+    @abstractmethod
+    def log_normaliser(self) -> Array:
+        """(G, n) logarithm of the sum or integral over all values."""
+
+    @property
+    @abstractmethod
+    def columns(self) -> Array:
+        """(G, width, n) expected design columns."""
+
+    @property
+    @abstractmethod
+    def terms(self) -> Array:
+        """(G, terms, n) expected statistics of the own terms."""
+
+    @abstractmethod
+    def covariances(self) -> tuple[Array, Array]:
+        """(G, width, width, n) covariances of the design columns; (G, width, terms, n) with terms.
+
+        They are the derivatives of the expected design columns.
+        """
+
+    @abstractmethod
+    def scores(self, codes: Codes, numbers: Floats) -> Sequence[Floats] | Floats:
+        """Derivatives of the loss of values in each own term, (G, n): `terms` less statistics."""
+
+    @abstractmethod
+    def log_density(self, codes: Codes, numbers: Floats) -> Floats:
+        """(G, n) log density of values, constant included."""
+
+    @abstractmethod
+    def drawn(self, rng: np.random.Generator) -> tuple[Codes, Floats]:
+        """Draw a value of every column in every row: state and real number (G, n)."""
 
 
 class Kind(ABC):
@@ -64,6 +163,10 @@ class Kind(ABC):
     def is_free(self) -> bool:
         """Whether every value has a term of its own, so that one without rows cannot occur."""
         return True
+
+    @abstractmethod
+    def family(self, n_values: int) -> Family:
+        """The distribution of one such column given all others."""
 
     @abstractmethod
     def width(self, n_values: int) -> int:
