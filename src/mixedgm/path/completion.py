@@ -34,6 +34,7 @@ from mixedgm.joint.posteriors import posterior_draw
 from mixedgm.joint.validity import factor, repaired
 from mixedgm.model.conditional_gaussian import ConditionalGaussian
 from mixedgm.model.layout import Floats, Ints
+from mixedgm.model.nodes import Mask
 from mixedgm.model.params import Params, over_observed, with_all_levels
 from mixedgm.table.encode import Design, code_dtype
 from mixedgm.table.gaps import Gaps
@@ -141,7 +142,6 @@ class Completer:
         missing = gaps.missing.any(axis=1)
         self.complete, self.gappy = np.flatnonzero(~missing), np.flatnonzero(missing)
         self._skeleton: Skeleton | None = None
-        self.was_repaired = False
 
     def of(self, gaps: Gaps) -> Completer:
         """One for other rows, with the same limits and possible values."""
@@ -250,7 +250,6 @@ class Completer:
         try:
             factor(density.precision)
         except DistributionError:
-            self.was_repaired = True
             return replace(density, precision=repaired(density.precision)[0])
         return density
 
@@ -508,7 +507,6 @@ def _blocks(rows: Ints, sizes: Floats) -> Iterator[Ints]:
 # -- states of discrete columns --------------------------------------------------------------------
 
 Codes = NDArray[np.uint8 | np.uint16 | np.int32]
-Mask = NDArray[np.bool_]
 Small = NDArray[np.int32]
 """Numbers of rows, or of states: half the memory of usual ones."""
 

@@ -11,11 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from mixedgm.base.errors import Finding
 from mixedgm.base.printable import counted, few, literal, number_of, quoted, rows
+from mixedgm.model.nodes import Floats, Mask
 from mixedgm.table.schema import drop_line
 from mixedgm.table.values import as_doubles
 
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 Packed = NDArray[np.uint8]
 
 _MOST = 10  # columns named in one finding
@@ -34,11 +33,13 @@ def read_weights(
     if sample_weight is None:
         return None, []
     weights, bad = weight_array(sample_weight)
-    bad = bad or _weight_error(weights, n_rows)
-    if bad is not None:
-        return None, [bad]
-    odd = _sum_finding(float(weights.sum()), int(np.count_nonzero(weights)))
-    return weights, [] if odd is None else [odd]
+    if bad is None and len(weights) != n_rows:
+        bad = length_finding(len(weights), n_rows)
+    if bad is not None or not n_rows:
+        return None, [] if bad is None else [bad]
+    found = weight_finding(WeightSummary.of(weights), weights)
+    usable = found is None or found.severity == "warning"
+    return weights if usable else None, [] if found is None else [found]
 
 
 def weight_array(sample_weight: ArrayLike) -> tuple[Floats, Finding | None]:
@@ -58,29 +59,46 @@ def present_rows(weights: Floats | None) -> Mask | None:
     return None if weights is None or (weights > 0).all() else weights > 0
 
 
-def _weight_error(weights: Floats, n_rows: int) -> Finding | None:
-    if len(weights) != n_rows:
-        what = f"sample_weight has {_entries(len(weights))}, but the table has {rows(n_rows)}"
-        return Finding(None, what, "")
-    bad = _entry_error(
-        int(np.count_nonzero(~np.isfinite(weights))), int(np.count_nonzero(weights < 0))
-    )
-    if bad is not None:
-        return bad
-    if n_rows and not weights.any():
-        return Finding(None, "every sample_weight is zero, so no row counts", "")
-    with np.errstate(over="ignore"):
-        total = float(weights.sum())
-    if total > _MOST_WEIGHT:
-        what = f"sample_weight sums to {total:g}; the sum is a number of observations"
-        return Finding(None, f"{what}, at most {_MOST_WEIGHT:g}", "divide it by its largest value")
-    smallest = float(weights.min(initial=total, where=weights > 0.0))
-    if smallest < _LIGHT * total:
-        n_lost = int(np.count_nonzero((weights > 0.0) & (weights < _LIGHT * total)))
-        what = f"sample_weight has {_entries(n_lost)} too small to count, down to {smallest:g}"
-        remedy = f"set those below {_LIGHT * total:.2g} to 0, which leaves their rows out"
-        return Finding(None, f"{what}, in a sum of {total:g}", remedy)
-    return None
+def length_finding(n_weights: int, n_rows: int) -> Finding:
+    """Return the error that weights are not as many as rows."""
+    what = f"sample_weight has {_entries(n_weights)}, but the table has {rows(n_rows)}"
+    return Finding(None, what, "")
+
+
+@dataclass(frozen=True, eq=False)
+class WeightSummary:
+    """Sums of weights, and what is wrong with them."""
+
+    total: float = 0.0
+    n_used: int = 0
+    n_infinite: int = 0
+    n_negative: int = 0
+    smallest: float = np.inf
+
+    @classmethod
+    def of(cls, weights: Floats) -> WeightSummary:
+        """Summarise weights; missing ones count as infinite."""
+        finite = np.isfinite(weights)
+        good = weights[finite & (weights > 0.0)]
+        with np.errstate(over="ignore"):
+            total = float(good.sum())
+        return cls(
+            total,
+            len(good),
+            int(np.count_nonzero(~finite)),
+            int(np.count_nonzero(weights < 0.0)),
+            float(good.min(initial=np.inf)),
+        )
+
+    def merged(self, other: WeightSummary) -> WeightSummary:
+        """Return the summary of both."""
+        return WeightSummary(
+            self.total + other.total,
+            self.n_used + other.n_used,
+            self.n_infinite + other.n_infinite,
+            self.n_negative + other.n_negative,
+            min(self.smallest, other.smallest),
+        )
 
 
 def _entry_error(infinite: int, negative: int) -> Finding | None:
@@ -94,23 +112,26 @@ def _entry_error(infinite: int, negative: int) -> Finding | None:
     return None
 
 
-def weight_finding(
-    total: float, n_used: int, infinite: int, negative: int, smallest: float
-) -> Finding | None:
-    """Return what is wrong with weights of which sums and counts are known, or odd about them."""
-    bad = _entry_error(infinite, negative)
+def weight_finding(summary: WeightSummary, weights: Floats | None = None) -> Finding | None:
+    """Return what is wrong with weights, or odd about them; `weights` where they are at hand."""
+    total, smallest = summary.total, summary.smallest
+    bad = _entry_error(summary.n_infinite, summary.n_negative)
     if bad is not None:
         return bad
-    if not n_used:
+    if not summary.n_used:
         return Finding(None, "every sample_weight is zero, so no row counts", "")
     if total > _MOST_WEIGHT:
         what = f"sample_weight sums to {total:g}; the sum is a number of observations"
         return Finding(None, f"{what}, at most {_MOST_WEIGHT:g}", "divide it by its largest value")
-    if smallest < _LIGHT * total:
-        what = f"sample_weight has entries too small to count, down to {smallest:g}"
-        remedy = f"set those below {_LIGHT * total:.2g} to 0, which leaves their rows out"
+    least = _LIGHT * total
+    if smallest < least:
+        some = "entries"
+        if weights is not None:
+            some = _entries(int(np.count_nonzero((weights > 0.0) & (weights < least))))
+        what = f"sample_weight has {some} too small to count, down to {smallest:g}"
+        remedy = f"set those below {least:.2g} to 0, which leaves their rows out"
         return Finding(None, f"{what}, in a sum of {total:g}", remedy)
-    return _sum_finding(total, n_used)
+    return _sum_finding(total, summary.n_used)
 
 
 def _sum_finding(total: float, n_used: int) -> Finding | None:
@@ -139,6 +160,7 @@ class Missing:
     dropped: bool = False  # whether rows with positive weight are dropped
     gaps: Mapping[str, Packed] = field(default_factory=dict)  # by column, the most gaps first
     about_gaps: Callable[[Collection[str]], Finding] | None = None  # given structural gaps
+    n_kept: int = 0  # rows without gaps, where others are dropped
 
     def all_findings(self, structural: Collection[str] = ()) -> list[Finding]:
         """Return all findings; columns with `structural` gaps have to be settled before a model."""
@@ -148,11 +170,6 @@ class Missing:
     def kept(self, weights: Floats | None) -> Floats | None:
         """Return the weights of the rows that are kept."""
         return weights if weights is None or self.keep is None else weights[self.keep]
-
-    @property
-    def n_kept(self) -> int:
-        """How many rows are kept, where some are not."""
-        return 0 if self.keep is None else int(np.count_nonzero(self.keep))
 
     def constant_finding(self, names: Sequence[str], counts: Mapping[str, int]) -> Finding:
         """Return the error about columns that vary in the table, but not in its complete rows.
@@ -195,6 +212,11 @@ class Missing:
         return proposed or [max(counts, key=counts.__getitem__)]
 
 
+def empty_findings(names: Iterable[str]) -> list[Finding]:
+    """Return errors about columns without any value."""
+    return [Finding(name, "all of its values are missing", drop_line(name)) for name in names]
+
+
 def check_missing(
     gaps: Iterable[tuple[str, Mask]],
     weights: Floats | None,
@@ -228,7 +250,7 @@ def check_missing(
             incomplete = gap if incomplete is None else incomplete | gap
             if learning:
                 packed[name] = np.packbits(gap)
-    findings = [Finding(name, "all of its values are missing", drop_line(name)) for name in empty]
+    findings = empty_findings(empty)
     if incomplete is None or missing == "keep":
         return Missing(present, tuple(findings), tuple(empty))
     if missing == "model":
@@ -245,7 +267,7 @@ def check_missing(
     of_rows = (n_incomplete, n_kept, n_usable)
     about = partial(gap_finding, ranked, of_rows, missing, learning, (leave_out, n_then))
     dropped = missing == "drop"
-    return Missing(keep, tuple(findings), tuple(empty), leave_out, dropped, packed, about)
+    return Missing(keep, tuple(findings), tuple(empty), leave_out, dropped, packed, about, n_kept)
 
 
 def ranked_gaps(counts: Mapping[str, int]) -> dict[str, int]:
@@ -370,7 +392,7 @@ def _modelled(
     nothing = _nothing_known(packed, n_columns, n_rows)
     keep = ~nothing if present is None else present & ~nothing
     n_kept, counted_rows = int(np.count_nonzero(keep)), np.packbits(keep)
-    findings = [Finding(name, "all of its values are missing", drop_line(name)) for name in empty]
+    findings = empty_findings(empty)
     n_empty_rows = int(np.count_nonzero(nothing if present is None else nothing & present))
     if n_empty_rows:
         what = f"{rows(n_empty_rows)} left out: every value is missing"

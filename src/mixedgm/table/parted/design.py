@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from mixedgm.base.errors import Finding, NotYetError, TableError, near_matches
 from mixedgm.base.parts.contract import Parts, Sums, View
 from mixedgm.base.parts.local import LocalParts
-from mixedgm.base.printable import number_of, quoted, rows
+from mixedgm.base.printable import quoted, rows
+from mixedgm.model.nodes import Floats, Mask
 from mixedgm.table.checks.check import (
     ONE_WEIGHT,
     Checked,
@@ -43,8 +44,11 @@ from mixedgm.table.checks.structural_gaps import StructuralGap, gap_counts, stru
 from mixedgm.table.encode import Design, Matched, design_of
 from mixedgm.table.missing import (
     Missing,
+    WeightSummary,
     columns_gone,
+    empty_findings,
     gap_finding,
+    length_finding,
     ranked_gaps,
     weight_array,
     weight_finding,
@@ -56,7 +60,6 @@ from mixedgm.table.parted.columns import (
     PartPlan,
     PartSummary,
     RawPart,
-    WeightSummary,
     merged_columns,
     read_part,
 )
@@ -64,9 +67,6 @@ from mixedgm.table.parted.sources import Source, is_dask, part_names, rows_at_on
 from mixedgm.table.read import Frame, as_frame, without_column
 from mixedgm.table.schema import Column, Level, Schema, drop_line
 from mixedgm.table.values import Factor, Numbers, Values, as_levels
-
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -467,17 +467,13 @@ def _repeated(names: Sequence[str]) -> set[str]:
 def _weight_findings(read: ReadParts, n_rows: int, given: Floats | None) -> list[Finding]:
     """Return what is wrong with the weights of all parts, or odd about them."""
     if given is not None and len(given) != n_rows:
-        entries = number_of(len(given), "entry", "entries")
-        what = f"sample_weight has {entries}, but the table has {rows(n_rows)}"
-        return [Finding(None, what, "")]
+        return [length_finding(len(given), n_rows)]
     total = WeightSummary()
     for part in read.summaries:
         if part.weights is None:
             return list(read.findings)
         total = total.merged(part.weights)
-    found = weight_finding(
-        total.total, total.n_used, total.n_infinite, total.n_negative, total.smallest
-    )
+    found = weight_finding(total)
     findings = [] if found is None else [found]
     if n_rows > 1 and total.n_used == 1:
         findings.append(ONE_WEIGHT)
@@ -528,18 +524,6 @@ class _CountedFactor(Factor):
         known = dict(zip(self.levels, self.level_counts, strict=True))
         counts = tuple(known.get(level, 0) for level in levels)
         return _CountedFactor(self.codes, tuple(levels), ordered, counts)
-
-
-@dataclass(frozen=True, eq=False)
-class _PartedMissing(Missing):
-    """Gaps of a table in parts."""
-
-    n_complete: int = 0
-
-    @property
-    def n_kept(self) -> int:
-        """How many rows are complete."""
-        return self.n_complete
 
 
 class PartedInspection(Inspection):
@@ -596,21 +580,18 @@ class PartedInspection(Inspection):
 
     # -- gaps --------------------------------------------------------------------------------------
 
-    def missing(self, missing: str) -> _PartedMissing:
+    def missing(self, missing: str) -> Missing:
         """Return which columns have gaps, and what is to be done about them."""
         names, n_rows = list(self.values), self.n_rows
         if not n_rows or not names:
-            return _PartedMissing(None, ())
+            return Missing(None, ())
         by_name = {name: self.columns[name].n_missing for name in names}
         empty = tuple(name for name, count in by_name.items() if count == n_rows)
-        findings = [
-            Finding(name, "all of its values are missing", drop_line(name)) for name in empty
-        ]
-        ranked = ranked_gaps(
-            {name: count for name, count in by_name.items() if count and name not in empty}
-        )
-        if not ranked:
-            return _PartedMissing(None, tuple(findings), empty)
+        findings = tuple(empty_findings(empty))
+        some = {name: count for name, count in by_name.items() if count and name not in empty}
+        if not some:
+            return Missing(None, findings, empty)
+        ranked = ranked_gaps(some)
         by_last, n_nothing = self.parts.total(_by_last, list(ranked))
         n_gone, n_then = columns_gone(by_last, len(names) - len(empty))
         gone = list(ranked)[:n_gone]
@@ -622,7 +603,7 @@ class PartedInspection(Inspection):
         about = partial(gap_finding, ranked, of_rows, missing, True, (leave_out, n_then))
         dropped = missing == "drop"
         gaps = {name: np.zeros(0, dtype=np.uint8) for name in ranked}
-        return _PartedMissing(None, tuple(findings), empty, leave_out, dropped, gaps, about, n_kept)
+        return Missing(None, findings, empty, leave_out, dropped, gaps, about, n_kept)
 
     def compare_complete(self, gap: Missing) -> None:
         """Find columns and levels that vary in the table, but not in its complete rows."""
