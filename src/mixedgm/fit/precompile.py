@@ -114,8 +114,8 @@ def main() -> None:
     node_products(model, (*runs, zero + 1), one, out[0])
     assemble(model, (*runs, zero + 1), zero, np.zeros((1, 1)))
     places, none = (start, zero, zero, zero + 1, zero + 1, zero + 1, zero), np.zeros(2, np.int64)
-    widths, scratch = (zero + 1, zero + 1), (one, np.zeros((3, 1)))
-    correct(places, (none, zero), widths, (zero, one), one, (one, one), model, scratch)
+    widths, lines = (zero + 1, zero + 1), (one, np.zeros((3, 1)))
+    correct(places, (none, zero), widths, (zero, one), one, (one, one), model, lines)
 
 
 if __name__ == "__main__":
