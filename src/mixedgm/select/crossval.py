@@ -301,8 +301,7 @@ def _checked(pairs: list[tuple[Any, Any]], design: Design | Incomplete) -> list[
     """Return the splits in positions of the design; rows that are not in it are left out."""
     splits: list[Split] = []
     for number, pair in enumerate(pairs):
-        if len(pair) != 2:
-            raise ParameterError.must_be(f"split {number} of cv", "a pair (train, test)", pair)
+        ensure(len(pair) == 2, f"split {number} of cv", "a pair (train, test)", pair)
         train, test = (np.flatnonzero(np.isin(_positions(design), _listed(part))) for part in pair)
         both = np.intersect1d(train, test)
         if len(both) or len(train) == 0 or len(test) == 0:
