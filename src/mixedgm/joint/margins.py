@@ -243,7 +243,7 @@ class _Point:
         Indicators of one column sum to one, which leaves a direction without curvature and without
         gradient.  A level that is much rarer than in the table would ask for a huge step.
         """
-        p, table = self.params.n_gaussian, self.table
+        p, table = self.params.n_numbers, self.table
         out = self._covariance(table.layout.term_column)
         floor = np.maximum(table.variance - np.diagonal(out), 0.0) + 1e-12
         floor[p:] += table.absent
@@ -253,7 +253,7 @@ class _Point:
 
     def _squares(self) -> tuple[Floats, Floats]:
         """Slopes of -x^2 / 2 on x and the indicators, and the covariance of what is left."""
-        p, layout = self.params.n_gaussian, self.table.layout
+        p, layout = self.params.n_numbers, self.table.layout
         whole = Covariance.of(layout, self.states, self.given_y, self.moments).dense()
         linear = np.r_[layout.linear, layout.biases]
         among, mixed = whole[np.ix_(linear, linear)], whole[layout.diagonal, :][:, linear]
@@ -264,7 +264,7 @@ class _Point:
 
     def moved(self, step: Floats) -> tuple[Floats, ConditionalGaussian]:
         """The own terms and the parameters after a step."""
-        p, m = self.params.n_gaussian, self.n_linear
+        p, m = self.params.n_numbers, self.n_linear
         precision = self.params.precision.copy()
         precision[np.diag_indices(p)] += step[m:]
         linear, terms = self.params.linear + step[:p], self.terms + step[p:m]

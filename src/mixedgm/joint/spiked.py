@@ -113,7 +113,7 @@ class SpikedColumns:
             if len(possible) == 0:
                 raise DistributionError(
                     "no level of {columns} has a chance: every bias is -inf",
-                    (self.unknown.n_gaussian + j,),
+                    (int(self.unknown.discrete_nodes[j]),),
                 )
             codes[:, j] = possible[rng.integers(len(possible), size=n)]
         return ChainState(np.zeros((n, self.nodes.n_spiked)), codes)

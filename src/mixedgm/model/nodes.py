@@ -119,6 +119,11 @@ class Nodes:
         return node if node < self.n_gaussian else node - self.n_gaussian
 
     @cached_property
+    def discrete_nodes(self) -> Ints:
+        """Numbers of the nodes that have codes: of all but Gaussian ones."""
+        return np.arange(self.n_gaussian, len(self))
+
+    @cached_property
     def gaussian_nodes(self) -> Mask:
         """Whether every node has a Gaussian conditional."""
         return np.array([kind.is_gaussian for kind in self.kinds], dtype=bool)

@@ -350,7 +350,7 @@ class DeviceRows:
         return sums
 
     def _softmax(self, coef: Coefficients, gradient: Gradient) -> SoftmaxSums:
-        plan = self._plan(coef.incidence, self.nodes.n_gaussian + coef.nodes)
+        plan = self._plan(coef.incidence, self.nodes.discrete_nodes[coef.nodes])
         values, slots = self._on_device(coef)
         matrix = self._coefficient_matrix(plan, coef.values) if plan.is_dense else None
         total: list[Array] = []
@@ -474,7 +474,7 @@ class DeviceRows:
                 shift = np.zeros(self._d)
                 for j, kind in nodes.spiked:
                     _, middle, low = kind.constants
-                    shift[nodes.columns_of(nodes.n_gaussian + j)] = low, middle
+                    shift[nodes.columns_of(nodes.discrete_nodes[j])] = low, middle
                 out = out + shift[target] * self._column_moments.mean[column]
             self._last_observed = incidence, out
         return self._last_observed[1]
@@ -487,7 +487,7 @@ class DeviceRows:
         """Second derivatives of the mean loss of nodes with indicators, every stride-th row."""
         clock = time.perf_counter()
         self.curvature_passes += len(nodes) / self.memory.codes.shape[1] / stride
-        targets = self.nodes.n_gaussian + nodes
+        targets = self.nodes.discrete_nodes[nodes]
         width = self.nodes.width[targets]
         n_columns = 1 + np.diff(coef.incidence.node_entries)[targets] // width
         start = np.zeros(len(nodes) + 1, dtype=np.int64)
@@ -508,7 +508,7 @@ class DeviceRows:
         self.curvature_passes += len(nodes) / self.memory.codes.shape[1] / stride
         matrices: dict[int, Floats] = {}
         total = self._strided_weight(stride)
-        for batch, found in self._curvature(coef, self.nodes.n_gaussian + nodes, stride):
+        for batch, found in self._curvature(coef, self.nodes.discrete_nodes[nodes], stride):
             whole = batch.whole_matrices([part / total for part in found], self.nodes)
             matrices |= zip(self.nodes.node_place[batch.nodes].tolist(), whole, strict=True)
         flat = [matrices[j].ravel() for j in nodes.tolist()]

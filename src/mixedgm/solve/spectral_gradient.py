@@ -120,7 +120,7 @@ class IndependentScale:
     """(own terms, width) rise of the own terms of a discrete node with numbers when its predictors
     rise; None for other nodes, whose own terms are those of their design columns."""
     precision: Floats
-    """(n_gaussian,) precisions of the numbers, given the others."""
+    """(p,) precisions of the numbers, given the others."""
 
     @classmethod
     def at(cls, smooth: Smooth, theta: Floats) -> IndependentScale:
@@ -131,7 +131,7 @@ class IndependentScale:
         moved: list[Floats | None] = [None] * layout.n_nodes
         terms = smooth.null()[layout.biases]
         logits = nodes.own_logits(terms)
-        for j, v in enumerate(range(nodes.n_gaussian, layout.n_nodes)):
+        for j, v in enumerate(nodes.discrete_nodes.tolist()):
             here = moved[v] = nodes.moved_by_predictors(j)
             if here is not None and nodes.spiked_nodes[v]:
                 covariance = own_covariance(terms[nodes.terms_of(j)])
