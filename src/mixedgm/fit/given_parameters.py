@@ -226,9 +226,7 @@ def _not_finite(params: Params) -> list[str]:
 
 def _asymmetric(schema: Schema, params: Params, blocks: Mapping[str, Floats]) -> list[str]:
     spans = schema.spans
-    columns = [
-        c for c, is_number in zip(schema.nodes, spans.numeric_nodes, strict=True) if is_number
-    ]
+    columns = schema.nodes[: int(np.count_nonzero(spans.numeric_nodes))]
     numbers = [name for c in columns for name in c.node_kind.axis(c.name, ())]
     levels = [f"{c.name}={x}" for c in schema.nodes[len(columns) :] for x in c.level_names]
     names = {

@@ -80,7 +80,7 @@ def plot_parameters(fitted: FittedModel, *, ax: Axes | None = None) -> Axes:
     if fitted.params.nodewise:
         ax.set_ylabel("predictor")
         ax.set_xlabel("predicted")
-    for s in range(p if cell >= _SMALLEST_NUMBER else 0):
+    for s in at.tolist() if cell >= _SMALLEST_NUMBER else []:
         if s in fitted.schema.covariates:
             continue
         size = float(np.clip(0.45 * cell, 5.0, 9.0))
