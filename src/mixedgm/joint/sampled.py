@@ -68,7 +68,7 @@ def _given_states(params: ConditionalGaussian | Params, run: Chains) -> tuple[Fl
     """(n, p) means of the numbers given the other columns of all states, and what is left open."""
     codes = run.codes.reshape(-1, run.codes.shape[2])
     if isinstance(params, Params):
-        whole, p = SpikedColumns.of(params, KnownColumns.none()), params.nodes.n_gaussian
+        whole, p = SpikedColumns.of(params, KnownColumns.none()), len(params.diagonal)
         state = ChainState(run.numbers.reshape(len(codes), -1)[:, p:], codes.astype(np.int32))
         return whole.means(state), whole.covariance
     given_y = gaussian(params)

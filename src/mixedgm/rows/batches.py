@@ -302,8 +302,8 @@ def _conditional(nodes: Nodes, targets: Ints, arrays: Arrays) -> tuple[Family, I
     families = [nodes.families[node] for node in targets.tolist()]
     family = type(families[0]).stacked(families).on(arrays.put)
     if nodes.is_gaussian(int(targets[0])):
-        # The slots of Gaussian nodes are linear terms, then precisions.
-        slots = np.column_stack([targets, nodes.n_gaussian + targets])
+        # The slots of Gaussian nodes are linear term and precision of the first, and so on.
+        slots = np.column_stack([2 * targets, 2 * targets + 1])
         return family, slots, np.zeros((len(targets), 0), dtype=np.int64)
     places = nodes.node_place[targets]
     slots = _ranges(nodes.slot_start, places, int(nodes.slot_start[-1]))

@@ -600,7 +600,8 @@ class DeviceRows:
         discrete = predicted[~nodes.gaussian_nodes[predicted]]
         coef, out = conditionals.softmax, arrays.zeros((self._d, block.z.shape[1]))
         values, of_values = self._on_device(coef)
-        of_numbers = arrays.put(np.concatenate([conditionals.linear, conditionals.precision]))
+        pairs = np.column_stack([conditionals.linear, conditionals.precision])
+        of_numbers = arrays.put(pairs.ravel())
         for targets, slots in ((gaussian, of_numbers), (discrete, of_values)):
             if not len(targets):
                 continue
