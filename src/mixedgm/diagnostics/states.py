@@ -105,7 +105,7 @@ class StateRows:
     def softmax(self, coef: Coefficients, gradient: Gradient) -> SoftmaxSums:
         """Loss per discrete node and the mean of z E' as asked, in the distribution."""
         clock = time.perf_counter()
-        nodes, p = self.nodes, int(self.nodes.discrete_nodes[0])
+        nodes, p = self.nodes, len(self.given_y.covariance)
         loss, mean_terms = np.zeros(len(nodes.n_levels)), np.zeros(int(nodes.term_start[-1]))
         support, all_pairs = np.zeros(len(coef.values)), np.zeros((nodes.n_columns,) * 2)[:, p:]
         for node in coef.nodes.tolist():
@@ -206,7 +206,7 @@ class StateRows:
 
     def _split(self, coef: Coefficients, node: int) -> _Split:
         """Split x into directions in which the logits of a discrete node vary, and a rest."""
-        p, incidence = int(self.nodes.discrete_nodes[0]), coef.incidence
+        p, incidence = len(self.given_y.covariance), coef.incidence
         slopes = np.zeros((p, int(self.nodes.width[p + node])))
         entries = incidence.entries_of(p + node)
         column = incidence.entry_column[entries]
