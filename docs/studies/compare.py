@@ -433,15 +433,21 @@ def at_precision(part: pd.DataFrame, precision: float) -> str:
     return f"{best:.2f} / {precision:.2f}"
 
 
+def nct_written_anew(n: int) -> tuple[float, ...]:
+    """Sensitivity, precision and F1 of `nct.py`; nothing if it was not run with so many rows."""
+    file = FILE.with_name("nct.csv")
+    known = pd.read_csv(file).query("rows == @n") if file.exists() else pd.DataFrame()
+    if known.empty:
+        return ()
+    return scores(known["true"], known["false"], known["different"])
+
+
 def precision_of_nct(n: int) -> float | None:
     """As published, else that of `nct.py`, if it was run."""
     if n in PUBLISHED:
         return PUBLISHED[n]["NCT"][1]
-    file = FILE.with_name("nct.csv")
-    known = pd.read_csv(file).query("rows == @n") if file.exists() else pd.DataFrame()
-    if known.empty:
-        return None
-    return scores(known["true"], known["false"], known["different"])[1]
+    found = nct_written_anew(n)
+    return found[1] if found else None
 
 
 def differing(counts: pd.DataFrame) -> list[str]:
@@ -536,9 +542,10 @@ def picture(file: Path) -> None:
     from matplotlib.figure import Figure
 
     counts = measured(file)
-    figure = Figure(figsize=(8.5, 5.2), layout="constrained")
-    panels = figure.subplots(2, 3, sharex=True, sharey=True)
-    for column, size in enumerate(("0.05", "0.1", "0.2")):
+    sizes = [size for size in ("0.05", "0.1", "0.2") if f"normal, {size}" in set(counts["setting"])]
+    figure = Figure(figsize=(2.5 + 2.0 * len(sizes), 5.2), layout="constrained")
+    panels = figure.subplots(2, len(sizes), sharex=True, sharey=True, squeeze=False)
+    for column, size in enumerate(sizes):
         part = counts[counts["setting"] == f"normal, {size}"]
         panels[0, column].set_title(f"partial correlations differ by {size}", fontsize=10)
         for label, what in (("verdicts of compare", ""), ("Fisher's z", "_fisher")):
@@ -551,12 +558,16 @@ def picture(file: Path) -> None:
                 panels[row, column].plot(
                     list(points), values, color=COLOURS[label], marker=".", label=label
                 )
+    middle = sizes.index("0.1")
+    for n in ROWS:
+        for row, value in enumerate(nct_written_anew(n)[:2]):
+            look = {"color": COLOURS["NCT"], "markersize": 5, "markerfacecolor": "none"}
+            panels[row, middle].plot(n, value, "o", label="NCT, written anew", **look)
     for n, methods in PUBLISHED.items():
         for label, values in methods.items():
+            look = {"color": COLOURS[label], "markersize": 5, "label": f"{label}, published"}
             for row, value in enumerate(values):
-                panels[row, 1].plot(
-                    n, value, "D", color=COLOURS[label], markersize=5, label=f"{label}, published"
-                )
+                panels[row, middle].plot(n, value, "D", **look)
     for panel in panels.flat:
         panel.set(xscale="log", ylim=(0.0, 1.02))
         panel.grid(color="#eeeeee")
@@ -566,7 +577,7 @@ def picture(file: Path) -> None:
     panels[0, 0].set_ylabel("sensitivity")
     panels[1, 0].set_ylabel("precision")
     figure.supxlabel("rows in each group", fontsize=10)
-    handles, labels = panels[0, 1].get_legend_handles_labels()
+    handles, labels = panels[0, middle].get_legend_handles_labels()
     shown = dict(zip(labels, handles, strict=True))
     figure.legend(
         shown.values(), shown, loc="outside upper center", ncols=4, frameon=False, fontsize=9

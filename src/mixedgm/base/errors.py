@@ -37,6 +37,8 @@ class Finding:
         True when a cell is neither text nor a number nor a truth value.
     strong : bool
         True for a note that `fit` mentions, too.
+    structural : bool
+        True when columns are missing where another has certain values.
 
     Examples
     --------
@@ -50,6 +52,7 @@ class Finding:
     severity: Severity = "error"
     wrong_type: bool = False
     strong: bool = False
+    structural: bool = False
 
     def __str__(self) -> str:
         """Return the finding as one line."""

@@ -12,7 +12,7 @@ from sklearn.utils.metaestimators import available_if
 from mixedgm.base.errors import Finding, ParameterError, TableError
 from mixedgm.base.parallel import RandomState
 from mixedgm.base.parameters import is_integer
-from mixedgm.base.printable import few, number_of, quoted, rows
+from mixedgm.base.printable import few, quoted
 from mixedgm.estimator.base import HasModel
 from mixedgm.families import Point
 from mixedgm.fit.fitted import FittedModel
@@ -22,7 +22,7 @@ from mixedgm.table.decode import decode
 from mixedgm.table.encode import UnseenArg
 from mixedgm.table.files import reading
 from mixedgm.table.gaps import Gaps, filled, read_gaps
-from mixedgm.table.missing import weight_array
+from mixedgm.table.missing import length_finding, weight_array
 from mixedgm.table.parted.sources import Source, is_dask, source_of
 from mixedgm.table.read import Frame, as_frame, with_weights
 from mixedgm.table.schema import Column, Schema
@@ -442,9 +442,6 @@ def _wanted(schema: Schema, columns: str | Sequence[str] | None) -> list[str]:
     return names
 
 
-Floats = NDArray[np.float64]
-
-
 # -- tables in parts -------------------------------------------------------------------------------
 
 
@@ -555,9 +552,7 @@ def weighted_frames(
         if frame.n_rows and counts and not short:
             yield native, frame, weights
     if given is not None and len(given) != at:
-        entries = number_of(len(given), "entry", "entries")
-        what = f"sample_weight has {entries}, but the table has {rows(at)}"
-        raise TableError([Finding(None, what, "")])
+        raise TableError([length_finding(len(given), at)])
     if not at or not used:
         why = "every sample_weight is zero, so no row counts" if at else "it has no rows"
         raise TableError([Finding(None, f"the table cannot be scored: {why}", "")])

@@ -394,6 +394,8 @@ def freedom(params: Params, u: Ints, v: Ints) -> Ints:
 
 _HALVINGS = 45
 _LARGEST = 0.999999
+_MOST_SPREAD = 2.0
+"""An eigenvalue of F V above so many middle ones is of parameters without rows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -404,9 +406,27 @@ class PairUncertainty:
     """Information at the estimate, not corrected."""
     freedom: int
     trace: float
-    """tr(F V)."""
+    """tr(F V), by `determined_trace`."""
     stretch: float
     """Standard error of the root of the information, over that of a quadratic function."""
+
+
+def determined_trace(information: Floats, spread: Floats, freedom: int) -> float:
+    """tr(F V) over the directions of the parameters, none above twice the middle one or 2.
+
+    In a right model all eigenvalues of F V are about 1, or the size of clusters.  Where a cell has
+    hardly any rows an estimate runs far out and its variance says nothing about information there.
+
+    Examples
+    --------
+    >>> determined_trace(np.eye(3), np.diag([1.0, 1.2, 30.0]), 3)
+    4.6
+    """
+    size, axes = np.linalg.eigh(spread)
+    root = (np.sqrt(np.maximum(size, 0.0)) * axes)[:, -freedom:]
+    found = np.linalg.eigvalsh(root.T @ information @ root)
+    limit = _MOST_SPREAD * max(float(found[(freedom - 1) // 2]), 1.0)
+    return float(np.minimum(found, limit).sum())
 
 
 def excess(trace: Floats | float, n: float) -> Floats:

@@ -10,17 +10,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mixedgm.base.errors import TooLargeError
-from mixedgm.model.nodes import Nodes
+from mixedgm.model.nodes import Floats, Ints, Nodes
 
 MOST_VALUES = 2048
 """Values of all discrete columns of a model with scored ones up to which the interactions of all
 pairs of values are written out: 32 MiB."""
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

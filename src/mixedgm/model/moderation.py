@@ -21,13 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixedgm.model.layout import Floats, Layout
-from mixedgm.model.nodes import Nodes
+from mixedgm.model.nodes import Mask, Nodes
 
 if TYPE_CHECKING:
     from mixedgm.model.params import Params, Units
-
-
-Mask = NDArray[np.bool_]
 
 
 @cache

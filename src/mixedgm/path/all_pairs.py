@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mixedgm.model.layout import Floats, Ints, Layout
+from mixedgm.model.nodes import Mask
 from mixedgm.model.pair_weights import PairWeights
 from mixedgm.penalty.group_lasso import GroupLasso
-
-Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)

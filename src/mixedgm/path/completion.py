@@ -34,6 +34,7 @@ from mixedgm.joint.posteriors import posterior_draw
 from mixedgm.joint.validity import factor, repaired
 from mixedgm.model.conditional_gaussian import ConditionalGaussian
 from mixedgm.model.layout import Floats, Ints
+from mixedgm.model.nodes import Mask
 from mixedgm.model.params import Params, over_observed, with_all_levels
 from mixedgm.table.encode import Design, code_dtype
 from mixedgm.table.gaps import Gaps
@@ -508,7 +509,6 @@ def _blocks(rows: Ints, sizes: Floats) -> Iterator[Ints]:
 # -- states of discrete columns --------------------------------------------------------------------
 
 Codes = NDArray[np.uint8 | np.uint16 | np.int32]
-Mask = NDArray[np.bool_]
 Small = NDArray[np.int32]
 """Numbers of rows, or of states: half the memory of usual ones."""
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from mixedgm.base.parts.contract import Sums
 from mixedgm.model.layout import Floats
-from mixedgm.model.nodes import Nodes
+from mixedgm.model.nodes import Mask, Nodes
 from mixedgm.model.params import Params, Units
 from mixedgm.rows.memory import MemoryRows
 from mixedgm.rows.parts import Opener, PartedRows, Standardising
@@ -20,7 +20,6 @@ from mixedgm.table.parted.design import PartedDesign
 if TYPE_CHECKING:
     from mixedgm.path.task import Reference
 
-Mask = NDArray[np.bool_]
 AnyDesign = Design | PartedDesign
 """The rows of a table, in memory or in parts."""
 

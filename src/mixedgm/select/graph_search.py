@@ -23,9 +23,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mixedgm.model.layout import Floats, Ints
+from mixedgm.model.nodes import Mask
 from mixedgm.path.refits import Unshrunken, parameters
 from mixedgm.path.task import Task
 from mixedgm.select.criteria import EBIC
@@ -48,7 +48,6 @@ _ROWS_PER_PREDICTOR = 4.0
 _MOST_SWAPS = 20
 """Swaps tried of a graph."""
 
-Mask = NDArray[np.bool_]
 Limit = Callable[[PairTests], float]
 """Logarithm of the largest p-value that passes, given the tests of all pairs."""
 

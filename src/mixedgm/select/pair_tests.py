@@ -32,7 +32,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import expit, logit
 
@@ -54,6 +53,7 @@ from mixedgm.inference.row_sums import EndProducts, curvature_sums
 from mixedgm.inference.statistics import PairStatistics, equivalent_z, pair_statistics
 from mixedgm.inference.two_groups import TwoGroups
 from mixedgm.model.layout import Floats, Ints, spans
+from mixedgm.model.nodes import Mask
 from mixedgm.model.params import Params
 from mixedgm.objective.contract import Smooth
 from mixedgm.objective.ridge import Ridged
@@ -86,8 +86,6 @@ MOST_NUMBERS = 5e7
 """Sums that may stand in memory at once: 400 MB."""
 
 TOO_WIDE = "the table is so wide that sums for all pairs would not fit in memory"
-
-Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)

@@ -60,11 +60,9 @@ class Auto:
             and int(layout.nodes.n_biases.max(initial=1)) <= self.limit_levels
             and self._passes_for_curvature(problem) <= self.limit_passes
         )
-        solver: Solver = self.newton if small else self.spectral
-        state: NewtonState | SpectralState = solver.init(
-            problem, theta, here, tol, memory if small else None
-        )
-        return state
+        if small:
+            return self.newton.init(problem, theta, here, tol, memory)
+        return self.spectral.init(problem, theta, here, tol)
 
     def _cost_of_passes(self, problem: Problem) -> float:
         """The cubes that take as long as the passes that one decomposition saves, 30 or so."""

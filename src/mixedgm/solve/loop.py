@@ -231,13 +231,13 @@ class Solver(Protocol):
 
     def init(
         self, problem: Problem, theta: Floats, here: Evaluation, tol: float, memory: Any = None
-    ) -> Any:
+    ) -> State:
         """Return the state at theta, whose evaluation is `here`.
 
         `memory` is what an earlier state on the same layout remembered, or None.
         """
 
-    def step(self, problem: Problem, state: Any) -> Any:
+    def step(self, problem: Problem, state: Any) -> State:
         """Return the next state."""
 
 

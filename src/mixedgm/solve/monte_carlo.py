@@ -10,7 +10,7 @@ decreasing steps and averaging do for samples of fixed size.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from mixedgm.model.layout import Floats, Ints
 from mixedgm.objective.contract import Evaluation
 from mixedgm.solve.contrasts import Contrasts
 from mixedgm.solve.curvature import one_matrix
-from mixedgm.solve.loop import Certificate, Cost, Status, TraceRow
+from mixedgm.solve.loop import Certificate, Cost, State, Status, TraceRow
 from mixedgm.solve.problem import Problem
 from mixedgm.solve.subproblem import QuadraticModel
 from mixedgm.solve.working_set import Memory, Solution, Start, screened
@@ -116,11 +116,11 @@ class MonteCarlo(HasParams):
 
     def init(
         self, problem: Problem, theta: Floats, here: Evaluation, tol: float, memory: object = None
-    ) -> Any:
+    ) -> State:
         """Raise: this solver does not step by exact evaluations."""
         raise self._wrong_loss()
 
-    def step(self, problem: Problem, state: object) -> Any:
+    def step(self, problem: Problem, state: object) -> State:
         """Raise: this solver does not step by exact evaluations."""
         raise self._wrong_loss()
 

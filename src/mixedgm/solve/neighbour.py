@@ -8,7 +8,7 @@ problems with a penalty, `Secant` for those without.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeGuard
+from typing import NamedTuple, TypeGuard
 
 import numpy as np
 
@@ -109,7 +109,7 @@ class Chord:
 
     def init(
         self, problem: Problem, theta: Floats, here: Evaluation, tol: float, memory: object = None
-    ) -> Any:
+    ) -> State:
         """Start at theta; without curvature in memory, with the other solver."""
         if not isinstance(memory, KnownCurvature):
             return self.solver.init(problem, theta, here, tol, memory)
@@ -119,8 +119,7 @@ class Chord:
     def step(self, problem: Problem, state: object) -> State:
         """Minimise the quadratic model and go there."""
         if not isinstance(state, ChordState):
-            done: State = self.solver.step(problem, state)
-            return done
+            return self.solver.step(problem, state)
         contrasts = state.curvature.contrasts
         slope = contrasts.down(state.evaluation.gradient)
         layout, blocks = contrasts.reduced, state.curvature.blocks
@@ -135,8 +134,7 @@ class Chord:
             measure = problem.measure(theta, here.gradient)
         if _hopeless(state.measure, measure, state.tol):
             best = (theta, here) if measure < state.measure else (state.theta, state.evaluation)
-            other: State = self.solver.init(problem, *best, state.tol, None)
-            return other
+            return self.solver.init(problem, *best, state.tol, None)
         return state.moved(problem, theta, here, measure=measure, eta=eta, last=step)
 
 
@@ -204,7 +202,7 @@ class Secant:
 
     def init(
         self, problem: Problem, theta: Floats, here: Evaluation, tol: float, memory: object = None
-    ) -> Any:
+    ) -> State:
         """Start at theta."""
         if not problem.smooth.layout.same(self.layout) or problem.penalty.penalised.any():
             return self.solver.init(problem, theta, here, tol, memory)
@@ -214,8 +212,7 @@ class Secant:
     def step(self, problem: Problem, state: object) -> State:
         """Go where the corrected curvature points to."""
         if not isinstance(state, SecantState):
-            done: State = self.solver.step(problem, state)
-            return done
+            return self.solver.step(problem, state)
         slope = state.contrasts.down(state.evaluation.gradient)
         length = -_corrected(self.inverse, state.pairs, slope)
         most = state.objective + 1e-12 * abs(state.objective)
@@ -226,8 +223,7 @@ class Secant:
                 break
             length *= 0.5
         else:
-            other: State = self.solver.init(problem, state.theta, state.evaluation, state.tol, None)
-            return other
+            return self.solver.init(problem, state.theta, state.evaluation, state.tol, None)
         change = state.contrasts.down(here.gradient) - slope
         more = ((length, change),) if length @ change > 0.0 else ()
         return state.moved(problem, theta, here, pairs=state.pairs + more)

@@ -293,34 +293,40 @@ def _check_sizes(fitted: FittedModel) -> None:
     They are looked at in standard units, in which a fit finds none that are extreme.
     """
     params, nodes, margins = fitted.params, fitted.params.nodes, fitted.margins
+    names = [column.name for column in fitted.schema.nodes]
     scale = fitted.node_scales[: nodes.n_numeric]
     unit = Units(np.zeros_like(scale), np.where(scale > 0.0, scale, 1.0))
     real, terms, columns = nodes.real_columns, unit.of_terms(nodes), unit.of_columns(nodes)
     row, column = np.divmod(params.places, max(len(params.coef), 1))
     coef = params.coef[row, column]
+
+    def bounded(what: str, values: Floats, *ends: Ints, low: float = 0.0) -> None:
+        """Refuse sizes below `low` or above the largest of a fit; `ends` are nodes of each."""
+        size = np.abs(values)
+        bad = np.flatnonzero(~((size <= LARGEST) & (size >= low)))
+        if bad.size:
+            at = " - ".join(quoted(names[end.flat[bad[0]]]) for end in ends)
+            value = f"{values.flat[bad[0]]:g} standard units"
+            raise ModelFileError(f"{what} of {value} at {at} is not one that a fit finds")
+
     with np.errstate(over="ignore", under="ignore"):
-        _bounded("a coefficient", coef * columns[row] * columns[column], low=0.0)
+        owner, least = nodes.column_node, 1.0 / LARGEST
+        bounded("a coefficient", coef * columns[row] * columns[column], owner[row], owner[column])
         if params.moderation is not None:
-            _bounded("a middle", params.moderation.middle / columns, low=0.0)
+            bounded("a middle", params.moderation.middle / columns, owner)
+            pair = np.meshgrid(owner, owner, indexing="ij")
             for part in params.moderation.deviations:
-                _bounded("a deviation", part * np.multiply.outer(columns, columns), low=0.0)
+                bounded("a deviation", part * np.multiply.outer(columns, columns), *pair)
         if margins is not None:
-            _bounded("a mean", margins.mean / columns, low=0.0)
-            _bounded("a variance", margins.variance / unit.scale**2)
-        _bounded("a location", nodes.locations / columns[real], low=0.0)
+            bounded("a mean", margins.mean / columns, owner)
+            bounded("a variance", margins.variance / unit.scale**2, owner, low=least)
+        bounded("a location", nodes.locations / columns[real], owner[real])
         joint = () if fitted.known_terms is None else (fitted.known_terms.put_into(params),)
+        biases = np.repeat(np.arange(len(nodes)), nodes.n_biases)
         for each in (params, *joint):
-            own = each.bias[np.isfinite(each.bias)]
-            _bounded("an own term", own * terms[np.isfinite(each.bias)], low=0.0)
-            _bounded("a precision", each.precisions * columns[real] ** 2)
-
-
-def _bounded(what: str, values: Floats, low: float = 1.0 / LARGEST) -> None:
-    """Refuse a size below `low`, or above the largest of a fit."""
-    size = np.abs(values)
-    bad = values[~((size <= LARGEST) & (size >= low))]
-    if bad.size:
-        raise ModelFileError(f"{what} of {bad[0]:g} standard units is not one that a fit finds")
+            some = np.isfinite(each.bias)
+            bounded("an own term", each.bias[some] * terms[some], biases[some])
+            bounded("a precision", each.precisions * columns[real] ** 2, owner[real], low=least)
 
 
 def _check_norms(fitted: FittedModel) -> None:

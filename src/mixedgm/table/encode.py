@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mixedgm.base.errors import Finding, ParameterError, near_matches
 from mixedgm.base.printable import few, number_of, quoted, rows
+from mixedgm.model.nodes import Floats, Mask
 from mixedgm.table.checks.check import (
     Checked,
     MissingArg,
@@ -32,9 +33,7 @@ from mixedgm.table.schema import Column, Schema, types_line
 from mixedgm.table.transform import Nonparanormal
 from mixedgm.table.values import Values, read_values
 
-Floats = NDArray[np.float64]
 Codes = NDArray[np.uint8 | np.uint16 | np.int32]
-Mask = NDArray[np.bool_]
 UnseenArg = Literal["error", "ignore"]
 
 

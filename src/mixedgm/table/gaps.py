@@ -7,7 +7,7 @@ Only missing cells are written; a column without gaps is handed on untouched.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Unpack
@@ -17,7 +17,21 @@ from numpy.typing import ArrayLike, NDArray
 
 from mixedgm.base.errors import Finding
 from mixedgm.base.printable import number_of, rows
-from mixedgm.table.checks.check import MissingArg, Reading, check_whole, raise_or_warn
+from mixedgm.model.nodes import Mask
+from mixedgm.table.checks.check import (
+    MissingArg,
+    PairsArg,
+    Reading,
+    check_whole,
+    raise_or_warn,
+)
+from mixedgm.table.checks.dependence import sample_positions
+from mixedgm.table.checks.structural_gaps import (
+    gap_counts,
+    gap_findings,
+    named_pairs,
+    structural_gaps,
+)
 from mixedgm.table.decode import as_whole, decode, level_array, within
 from mixedgm.table.encode import (
     Codes,
@@ -33,8 +47,6 @@ from mixedgm.table.encode import (
 from mixedgm.table.read import Frame, as_frame, assembled
 from mixedgm.table.schema import Column, Schema
 from mixedgm.table.values import as_levels
-
-Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +99,34 @@ class Gaps:
         """Sum of the weights: the number of observations."""
         return float(self.n_rows) if self.weights is None else float(self.weights.sum())
 
+    def structural(self, library: str, forbid: PairsArg = None) -> list[Finding]:
+        """Return findings about columns that are missing where another has certain values.
+
+        Pairs that `forbid` names are left out.
+        """
+        columns = {column.name: column for column in self.schema.nodes}
+        values = {name: self._values(node) for node, name in enumerate(columns)}
+        levels = {name: column.levels for name, column in columns.items() if column.has_levels}
+
+        def counts(by: str, column: str, marks: Sequence[Any] | None) -> NDArray[np.int64]:
+            size = len(levels[by]) if marks is None else len(marks) + 1
+            gap = self.missing[:, self.schema.node_index(column)]
+            return gap_counts(values[by], marks, size, gap)
+
+        some = sample_positions(self.n_rows, len(columns))
+        found = structural_gaps({name: v[some] for name, v in values.items()}, levels, counts)
+        told = named_pairs(forbid)
+        fills = {name: "level" if name in levels else "" for name in columns}
+        return gap_findings((gap for gap in found if gap.pair not in told), fills, library, "drop")
+
+    def _values(self, node: int) -> NDArray[Any]:
+        """Codes of a column with levels, -1 where missing; other values in the table's units."""
+        column, spans = self.schema.nodes[node], self.schema.spans
+        if spans.is_real(node):
+            return np.asarray(column.decoded(self.numbers[:, node]), dtype=np.float64)
+        codes = np.maximum(self.codes[:, spans.place(node)], -1)
+        return codes if column.has_levels else np.where(codes < 0, np.nan, codes)
+
     @property
     def complete(self) -> Design:
         """The table as a Design; nothing may be missing."""
@@ -107,11 +147,13 @@ class Gaps:
             yield members, missing[gappy[at]]
 
 
-def learn_gaps(X: object, **how: Unpack[Reading]) -> tuple[Gaps, tuple[Finding, ...]]:
+def learn_gaps(
+    X: object, *, structural: bool = False, **how: Unpack[Reading]
+) -> tuple[Gaps, tuple[Finding, ...]]:
     """Infer the schema of a table by the values that it has, and leave missing cells missing.
 
     The parameters are those of `check_table`.  Rows without any value, and those of weight zero,
-    are left out.
+    are left out.  `structural` allows gaps that another column decides about.
 
     Raises
     ------
@@ -126,6 +168,9 @@ def learn_gaps(X: object, **how: Unpack[Reading]) -> tuple[Gaps, tuple[Finding, 
     """
     how["missing"] = "model"
     checked = check_whole(X, **how)
+    if structural:
+        findings = tuple(each for each in checked.findings if not each.structural)
+        checked = replace(checked, findings=findings)
     schema, matched = learnt(checked)
     numbers, codes = encoded(schema, matched, np.nan, -1, np.int32)
     return Gaps(schema, numbers, codes, matched.weights, matched.kept), checked.findings

@@ -11,11 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from mixedgm.base.errors import Finding
 from mixedgm.base.printable import counted, few, literal, number_of, quoted, rows
+from mixedgm.model.nodes import Floats, Mask
 from mixedgm.table.schema import drop_line
 from mixedgm.table.values import as_doubles
 
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 Packed = NDArray[np.uint8]
 
 _MOST = 10  # columns named in one finding
@@ -34,11 +33,13 @@ def read_weights(
     if sample_weight is None:
         return None, []
     weights, bad = weight_array(sample_weight)
-    bad = bad or _weight_error(weights, n_rows)
-    if bad is not None:
-        return None, [bad]
-    odd = _sum_finding(float(weights.sum()), int(np.count_nonzero(weights)))
-    return weights, [] if odd is None else [odd]
+    if bad is None and len(weights) != n_rows:
+        bad = length_finding(len(weights), n_rows)
+    if bad is not None or not n_rows:
+        return None, [] if bad is None else [bad]
+    found = weight_finding(WeightSummary.of(weights), weights)
+    usable = found is None or found.severity == "warning"
+    return weights if usable else None, [] if found is None else [found]
 
 
 def weight_array(sample_weight: ArrayLike) -> tuple[Floats, Finding | None]:
@@ -58,29 +59,46 @@ def present_rows(weights: Floats | None) -> Mask | None:
     return None if weights is None or (weights > 0).all() else weights > 0
 
 
-def _weight_error(weights: Floats, n_rows: int) -> Finding | None:
-    if len(weights) != n_rows:
-        what = f"sample_weight has {_entries(len(weights))}, but the table has {rows(n_rows)}"
-        return Finding(None, what, "")
-    bad = _entry_error(
-        int(np.count_nonzero(~np.isfinite(weights))), int(np.count_nonzero(weights < 0))
-    )
-    if bad is not None:
-        return bad
-    if n_rows and not weights.any():
-        return Finding(None, "every sample_weight is zero, so no row counts", "")
-    with np.errstate(over="ignore"):
-        total = float(weights.sum())
-    if total > _MOST_WEIGHT:
-        what = f"sample_weight sums to {total:g}; the sum is a number of observations"
-        return Finding(None, f"{what}, at most {_MOST_WEIGHT:g}", "divide it by its largest value")
-    smallest = float(weights.min(initial=total, where=weights > 0.0))
-    if smallest < _LIGHT * total:
-        n_lost = int(np.count_nonzero((weights > 0.0) & (weights < _LIGHT * total)))
-        what = f"sample_weight has {_entries(n_lost)} too small to count, down to {smallest:g}"
-        remedy = f"set those below {_LIGHT * total:.2g} to 0, which leaves their rows out"
-        return Finding(None, f"{what}, in a sum of {total:g}", remedy)
-    return None
+def length_finding(n_weights: int, n_rows: int) -> Finding:
+    """Return the error that weights are not as many as rows."""
+    what = f"sample_weight has {_entries(n_weights)}, but the table has {rows(n_rows)}"
+    return Finding(None, what, "")
+
+
+@dataclass(frozen=True, eq=False)
+class WeightSummary:
+    """Sums of weights, and what is wrong with them."""
+
+    total: float = 0.0
+    n_used: int = 0
+    n_infinite: int = 0
+    n_negative: int = 0
+    smallest: float = np.inf
+
+    @classmethod
+    def of(cls, weights: Floats) -> WeightSummary:
+        """Summarise weights; missing ones count as infinite."""
+        finite = np.isfinite(weights)
+        good = weights[finite & (weights > 0.0)]
+        with np.errstate(over="ignore"):
+            total = float(good.sum())
+        return cls(
+            total,
+            len(good),
+            int(np.count_nonzero(~finite)),
+            int(np.count_nonzero(weights < 0.0)),
+            float(good.min(initial=np.inf)),
+        )
+
+    def merged(self, other: WeightSummary) -> WeightSummary:
+        """Return the summary of both."""
+        return WeightSummary(
+            self.total + other.total,
+            self.n_used + other.n_used,
+            self.n_infinite + other.n_infinite,
+            self.n_negative + other.n_negative,
+            min(self.smallest, other.smallest),
+        )
 
 
 def _entry_error(infinite: int, negative: int) -> Finding | None:
@@ -94,23 +112,26 @@ def _entry_error(infinite: int, negative: int) -> Finding | None:
     return None
 
 
-def weight_finding(
-    total: float, n_used: int, infinite: int, negative: int, smallest: float
-) -> Finding | None:
-    """Return what is wrong with weights of which sums and counts are known, or odd about them."""
-    bad = _entry_error(infinite, negative)
+def weight_finding(summary: WeightSummary, weights: Floats | None = None) -> Finding | None:
+    """Return what is wrong with weights, or odd about them; `weights` where they are at hand."""
+    total, smallest = summary.total, summary.smallest
+    bad = _entry_error(summary.n_infinite, summary.n_negative)
     if bad is not None:
         return bad
-    if not n_used:
+    if not summary.n_used:
         return Finding(None, "every sample_weight is zero, so no row counts", "")
     if total > _MOST_WEIGHT:
         what = f"sample_weight sums to {total:g}; the sum is a number of observations"
         return Finding(None, f"{what}, at most {_MOST_WEIGHT:g}", "divide it by its largest value")
-    if smallest < _LIGHT * total:
-        what = f"sample_weight has entries too small to count, down to {smallest:g}"
-        remedy = f"set those below {_LIGHT * total:.2g} to 0, which leaves their rows out"
+    least = _LIGHT * total
+    if smallest < least:
+        some = "entries"
+        if weights is not None:
+            some = _entries(int(np.count_nonzero((weights > 0.0) & (weights < least))))
+        what = f"sample_weight has {some} too small to count, down to {smallest:g}"
+        remedy = f"set those below {least:.2g} to 0, which leaves their rows out"
         return Finding(None, f"{what}, in a sum of {total:g}", remedy)
-    return _sum_finding(total, n_used)
+    return _sum_finding(total, summary.n_used)
 
 
 def _sum_finding(total: float, n_used: int) -> Finding | None:

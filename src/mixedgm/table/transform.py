@@ -12,8 +12,7 @@ from scipy.special import ndtri
 
 from mixedgm.base.errors import ModelFileError, ParameterError
 from mixedgm.base.printable import quoted
-
-Floats = NDArray[np.float64]
+from mixedgm.model.nodes import Floats
 
 Integers = NDArray[np.integer]
 

@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixedgm.base.printable import counted
+from mixedgm.model.nodes import Floats
 from mixedgm.table.read import RawColumn
 from mixedgm.table.schema import Level
 
 Family = Literal["number", "boolean", "text", "category", "empty", "mixed", "other"]
-Floats = NDArray[np.float64]
 Codes = NDArray[np.int32]
 
 _NUMBERS = ("i", "u", "f")

@@ -149,3 +149,36 @@ def test_empty_rows_are_counted(folder: Path, capsys: pytest.CaptureFixture[str]
     capsys.readouterr()
     assert main(["missing", "empty.csv"]) == 0
     assert f"of {table.size:,} cells" in capsys.readouterr().out
+
+
+def test_gaps_that_another_column_decides_about_are_a_note(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+    rng = np.random.default_rng(0)
+    dead, visits = rng.random(300) < 0.5, rng.poisson(1.0, 300)
+    cost = np.where(visits > 0, rng.exponential(50.0, 300).round(2), np.nan)
+    cause = np.where(dead, rng.choice(["heart", "lung"], 300), None)
+    age = rng.normal(60.0, 9.0, 300).round(1)
+    died = np.where(dead, "yes", "no")
+    table = pd.DataFrame({"died": died, "cause": cause, "visits": visits, "cost": cost, "age": age})
+    table.to_csv("deaths.csv", index=False)
+    alive, never = int((~dead).sum()), int((visits == 0).sum())
+    causes = f"column 'cause': missing in all {alive} rows with 'died' = \"no\" and in none of"
+    costs = f"column 'cost': missing in all {never} rows with 'visits' = 0 and in none of"
+    assert main(["missing", "deaths.csv", "--types", "visits=count"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert causes in said
+    assert costs in said
+    assert "a word such as none in the empty fields of the file gives a level of its own" in said
+    words = ["fit", "deaths.csv", "-o", "model.mgm", "--lam", "0.1", "--missing", "model"]
+    words += ["--types", "visits=count", "--forbid", "cause:died,cost:visits"]
+    assert main([*words, "--quiet"]) == 0
+    assert main(["missing", "model.mgm", "deaths.csv"]) == 0  # the fit was told
+    said = " ".join(capsys.readouterr().out.split())
+    assert "to have no value there" not in said
+    model = mg.MixedGraphicalModel(lam=0.1, missing="drop", types={"visits": "count"})
+    with pytest.warns(mg.TableWarning):
+        model.fit(table.drop(columns="cause"))
+    assert model.missing_report(table).notes[0].startswith(costs)

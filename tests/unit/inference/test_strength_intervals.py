@@ -1,9 +1,11 @@
 """Intervals of noncentralities and strengths: how often they hold what is true, by simulation."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
+import mixedgm as mg
 from mixedgm.inference.strength import (
     PairUncertainty,
     interval,
@@ -52,3 +54,18 @@ def test_the_interval_of_two_numbers_is_fishers_far_from_zero_and_one_sided_at_z
     )
     low, high = interval_of_numbers(0.3, 1.0, 400.0, 0.1)
     assert 0.29 < low < 0.3 < high < 0.31
+
+
+def test_a_cell_without_rows_does_not_take_the_strength_away():
+    counts = np.array([[700, 100, 40, 35], [80, 35, 10, 0]])
+    u, v = np.divmod(np.repeat(np.arange(8), counts.ravel()), 4)
+    table = pd.DataFrame({"u": np.array(["i", "j"])[u], "v": np.array(["a", "b", "c", "d"])[v]})
+    model = mg.MixedGraphicalModel(lam=0.05).fit(table)
+    found = mg.edge_tests(model, table).edges().iloc[0]
+    share = counts / counts.sum()
+    apart = np.outer(share.sum(axis=1), share.sum(axis=0))
+    nats = np.sum(share * np.log(np.maximum(share, 1e-300) / apart))
+    without_noise = np.sqrt(-np.expm1(-2.0 * (nats - 3.0 / (2.0 * counts.sum()))))
+    assert found["p"] < 0.001
+    assert found["strength"] == pytest.approx(without_noise, rel=0.05)
+    assert 0.0 < found["lower"] < without_noise < found["upper"]

@@ -997,7 +997,14 @@ def test_absurd_numbers_are_refused_or_every_answer_is_finite(
 
 def test_absurd_parameters_say_what_is_wrong(saved: FilePath, tmp_path: FilePath) -> None:
     changed = rewritten(saved, tmp_path / "x.mgm", {"diagonal.npy": npy(np.array([5e-324, 1.0]))})
-    assert "a precision of 4.94066e-324 standard units is not one that" in refusal(changed)
+    first, second = (column.name for column in mg.load(saved).schema_.continuous)
+    said = f"a precision of 4.94066e-324 standard units at '{first}' is not one that"
+    assert said in refusal(changed)
+    with zipfile.ZipFile(saved) as archive:
+        coef = np.load(io.BytesIO(archive.read("coef.npy")))
+    coef[0, 1] = coef[1, 0] = 1e50
+    changed = rewritten(saved, tmp_path / "x.mgm", {"coef.npy": npy(coef)})
+    assert f"standard units at '{first}' - '{second}' is not one that" in refusal(changed)
 
 
 @pytest.mark.parametrize("name", ["path_scale", "path_centre", "path_values", "path_node_terms"])

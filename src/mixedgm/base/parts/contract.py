@@ -105,6 +105,9 @@ class View(Generic[U]):
     def __len__(self) -> int:
         return len(self.parts)
 
+    def _seen(self, function: Callable[..., Any], common: tuple[Any, ...]) -> tuple[Any, ...]:
+        return seen, function, self.function, self.common, common
+
     def _arguments(self, each: Sequence[Any] | None) -> list[tuple[Any, Any]]:
         return list(zip(self.each, _tuples(each, len(self)), strict=True))
 
@@ -112,15 +115,13 @@ class View(Generic[U]):
         self, function: Callable[..., Any], *common: Any, each: Sequence[Any] | None = None
     ) -> Iterator[Any]:
         """Yield a function of every part as it is seen here."""
-        given = (function, self.function, self.common, common)
-        return self.parts.map(seen, *given, each=self._arguments(each))
+        return self.parts.map(*self._seen(function, common), each=self._arguments(each))
 
     def total(
         self, function: Callable[..., Sums | None], *common: Any, each: Sequence[Any] | None = None
     ) -> Sums:
         """Return the sums over parts, as they are seen here."""
-        given = (function, self.function, self.common, common)
-        return self.parts.total(seen, *given, each=self._arguments(each))
+        return self.parts.total(*self._seen(function, common), each=self._arguments(each))
 
     def combined(
         self,
@@ -130,15 +131,14 @@ class View(Generic[U]):
         each: Sequence[Any] | None = None,
     ) -> Any:
         """Return what is combined of all parts, as they are seen here."""
-        given = (function, self.function, self.common, common)
-        return self.parts.combined(combine, seen, *given, each=self._arguments(each))
+        given = self._seen(function, common)
+        return self.parts.combined(combine, *given, each=self._arguments(each))
 
     def replaced(
         self, function: Callable[..., Any], *common: Any, each: Sequence[Any] | None = None
     ) -> Parts[Any]:
         """Return the parts that a function makes of these; those behind are given up."""
-        given = (function, self.function, self.common, common)
-        return self.parts.replaced(seen, *given, each=self._arguments(each))
+        return self.parts.replaced(*self._seen(function, common), each=self._arguments(each))
 
     def only(self, kept: Sequence[int]) -> View[U]:
         """Return some of the parts."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mixedgm.base.errors import ParameterError
@@ -73,6 +74,7 @@ def run(args: Namespace, console: Console) -> None:
         )
     with console.announcing_compilation():
         report = _of_table(args) if args.model is None else _of_model(args)
+    report = replace(report, structural=tuple(map(in_options, report.structural)))
     if args.show == "summary":
         args.format = "table"
         deliver({}, args, console, lambda width: _in_options(report.summary()))
@@ -93,7 +95,8 @@ def _of_table(args: Namespace) -> MissingReport:
     if args.missing != "error":
         raise ParameterError("--missing is for fits: leave it out.")
     table, weights = read_columns(args)
-    learnt, _ = learn_gaps(table, sample_weight=weights, **column_options(args))
+    how = column_options(args)
+    learnt, _ = learn_gaps(table, structural=True, sample_weight=weights, **how)
     # Rows without any value, which a fit leaves out, are counted here.
     gaps = read_gaps(table, learnt.schema, sample_weight=weights)
     return report_gaps(gaps, table.library, args.alpha)

@@ -13,6 +13,7 @@ from mixedgm.inference.strength import (
     ConditionalInformation,
     PairUncertainty,
     RestRows,
+    determined_trace,
     excess,
     interval,
     interval_of_numbers,
@@ -67,7 +68,7 @@ class EstimatedPair:
         trace, stretch = float(self.freedom), 1.0
         if not is_fixed:
             information = inside.curvature(u, v)
-            trace = float(np.sum(information * self.spread))
+            trace = determined_trace(information, self.spread, self.freedom)
             stretch = self._stretch(inside, nats, information)
         pair = PairUncertainty(nats, self.freedom, trace, stretch)
         low, high = interval(pair, n, level)

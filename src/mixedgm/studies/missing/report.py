@@ -15,6 +15,7 @@ of these rows times the squared correlation, and compared with a chi-square.
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -23,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from mixedgm.base.errors import DistributionError, MixedGMError
+from mixedgm.base.errors import DistributionError, Finding, MixedGMError
 from mixedgm.base.parameters import ensure_in
 from mixedgm.base.printable import few, number_of, quoted, rows
 from mixedgm.fit.fitted import FittedModel
@@ -85,6 +86,8 @@ class MissingReport:
     tests: MissingnessTests
     edge: NDArray[np.bool_]
     """(columns, columns) whether the model has an edge."""
+    structural: tuple[str, ...]
+    """Columns that are missing where another has certain values, a sentence for each finding."""
     assumption: str
     """What is assumed about why cells are missing, in words."""
     alpha: float = 0.05
@@ -256,7 +259,7 @@ class MissingReport:
         """What to know besides the tables, one sentence each."""
         if not self.n_cells:
             return ()
-        found = []
+        found = list(self.structural)
         n_hints, n_tests = len(self._hints(self.alpha)["column"]), int(self.tests.tested.sum())
         if n_hints:
             found.append(
@@ -382,6 +385,7 @@ def report_missing(
         fitted.edge_norms > 0.0,
         "model" if options.missing == "model" else "drop",
         alpha,
+        gaps.structural(fitted.library, options.forbid),
     )
 
 
@@ -390,7 +394,8 @@ def report_gaps(gaps: Gaps, library: str, alpha: float = 0.05) -> MissingReport:
     n = len(gaps.schema.nodes)
     pairs = np.column_stack(np.triu_indices(n, 1))
     information = PairInformation(pairs, np.full(len(pairs), np.nan), "no model was given")
-    return _report(gaps, library, information, np.zeros((n, n), dtype=bool), "table", alpha)
+    edges, structural = np.zeros((n, n), dtype=bool), gaps.structural(library)
+    return _report(gaps, library, information, edges, "table", alpha, structural)
 
 
 def _report(
@@ -400,6 +405,7 @@ def _report(
     edge: NDArray[np.bool_],
     assumed: str,
     alpha: float,
+    structural: Sequence[Finding],
 ) -> MissingReport:
     ensure_in("[0, 1]", alpha=alpha)
     missing = gaps.missing
@@ -417,6 +423,7 @@ def _report(
         information=information,
         tests=missingness_tests(gaps),
         edge=edge,
+        structural=tuple(map(str, structural)),
         assumption=_ASSUMED[assumed],
         alpha=float(alpha),
     )

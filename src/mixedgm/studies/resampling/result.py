@@ -662,6 +662,9 @@ class Bootstrap:
         if pairs is not None and pairs.is_open.any():
             what = "some combination of their levels has no rows"
             lines.append(f"  {int(pairs.is_open.sum())} pairs have no interval: {what}")
+        completion = self.fitted.report.completion
+        if completion is not None and completion.drawn:
+            lines.append("  some missing cells are drawn in each resample; that adds to its error")
         if self.n_unconverged:
             lines.append(f"  {self.n_unconverged} did not reach tol; they are counted as fitted")
         odd = self._degenerate

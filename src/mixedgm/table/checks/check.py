@@ -25,6 +25,7 @@ from mixedgm.base.errors import (
 from mixedgm.base.parallel import n_workers
 from mixedgm.base.printable import few, number_of, quoted, rows
 from mixedgm.families import KINDS
+from mixedgm.model.nodes import Floats, Mask
 from mixedgm.table.checks.columns import (
     Shape,
     amounts_finding,
@@ -76,8 +77,6 @@ TypesArg = Mapping[Any, Declared] | Sequence[Declared | None] | Schema | str | N
 TransformArg = Mapping[Any, str | None] | str | None
 MissingArg = Literal["error", "drop", "model"]
 PairsArg = Sequence[tuple[Any, Any]] | None
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 # Name of a transform -> whether values come back from beyond the range of the data.
 _TRANSFORMS = {"nonparanormal": False, "nonparanormal-extrapolated": True}

@@ -12,12 +12,11 @@ from numpy.typing import NDArray
 from mixedgm.base.errors import Finding
 from mixedgm.base.printable import counted, few, literal, number_of, quoted, rows
 from mixedgm.families import KINDS, CountKind
+from mixedgm.model.nodes import Floats
 from mixedgm.table.declarations import Ordinal
 from mixedgm.table.schema import MOST_COUNT, Kind, Level, drop_line, types_line
 from mixedgm.table.values import FEW as _FEW
 from mixedgm.table.values import Factor, Numbers, Values, as_numbers
-
-Floats = NDArray[np.float64]
 
 # Limits of what is a category, and of what names the rows.
 _FEW_DISTINCT = 10

@@ -15,11 +15,10 @@ from numpy.typing import NDArray
 
 from mixedgm.base.errors import Finding
 from mixedgm.base.printable import few, quoted, rows
+from mixedgm.model.nodes import Floats, Mask
 from mixedgm.table.schema import drop_line, types_line
 
-Floats = NDArray[np.float64]
 Codes = NDArray[np.int32]
-Mask = NDArray[np.bool_]
 Pair = tuple[str, str]
 
 _SAMPLE_ROWS = 5_000

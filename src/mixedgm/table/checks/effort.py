@@ -13,9 +13,8 @@ from mixedgm.base.errors import Finding
 from mixedgm.base.printable import few, number_of, rows
 from mixedgm.base.progress import duration
 from mixedgm.base.threads import single_threaded_blas
+from mixedgm.model.nodes import Floats
 from mixedgm.table.schema import Column
-
-Floats = np.typing.NDArray[np.float64]
 
 LONG = 40.0
 """Seconds from which a fit is announced: about a minute, as far as one can tell."""

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from mixedgm.base.errors import Finding, Severity
 from mixedgm.base.printable import few, literal, quoted, rows
+from mixedgm.model.nodes import Mask
 from mixedgm.table.schema import Level, drop_line, types_line
 
 Counts = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 Pair = frozenset[str]
 
 _FEWEST_ROWS = 20  # with such values, and without
@@ -226,7 +226,7 @@ def gap_findings(
         ways += [_other_rows(first, library), told]
         column, severity = names[0] if len(names) == 1 else None, _severity(missing)
         remedy = "; or ".join(way for way in ways if way)
-        findings.append(Finding(column, what, remedy, severity))
+        findings.append(Finding(column, what, remedy, severity, structural=True))
     return findings
 
 

@@ -12,13 +12,12 @@ from numpy.typing import NDArray
 from mixedgm.base.errors import Finding
 from mixedgm.base.parts.contract import Parts, Sums
 from mixedgm.families import KINDS
+from mixedgm.model.nodes import Floats, Mask
 from mixedgm.table.checks.columns import family_finding, is_numeric
+from mixedgm.table.missing import WeightSummary
 from mixedgm.table.read import as_frame
 from mixedgm.table.schema import Kind, Level
 from mixedgm.table.values import FEW, SAMPLE, Factor, Family, read_values
-
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 MOST_LEVELS = 100_000
 """Of text: beyond, its levels are not collected, and the column is left out."""
@@ -255,40 +254,6 @@ def _common_type(first: str, second: str) -> str:
         return str(np.result_type(np.dtype(first), np.dtype(second)))
     except TypeError:
         return first
-
-
-@dataclass(frozen=True, eq=False)
-class WeightSummary:
-    """Sums of weights, and what is wrong with them."""
-
-    total: float = 0.0
-    n_used: int = 0
-    n_infinite: int = 0
-    n_negative: int = 0
-    smallest: float = np.inf
-
-    @classmethod
-    def of(cls, weights: Floats) -> WeightSummary:
-        """Summarise weights; missing ones count as infinite."""
-        finite = np.isfinite(weights)
-        good = weights[finite & (weights > 0.0)]
-        return cls(
-            float(good.sum()),
-            len(good),
-            int(np.count_nonzero(~finite)),
-            int(np.count_nonzero(weights < 0.0)),
-            float(good.min(initial=np.inf)),
-        )
-
-    def merged(self, other: WeightSummary) -> WeightSummary:
-        """Return the summary of both."""
-        return WeightSummary(
-            self.total + other.total,
-            self.n_used + other.n_used,
-            self.n_infinite + other.n_infinite,
-            self.n_negative + other.n_negative,
-            min(self.smallest, other.smallest),
-        )
 
 
 @dataclass(frozen=True, eq=False)

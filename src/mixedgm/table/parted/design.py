@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from mixedgm.base.errors import Finding, NotYetError, TableError, near_matches
 from mixedgm.base.parts.contract import Parts, Sums, View
 from mixedgm.base.parts.local import LocalParts
-from mixedgm.base.printable import number_of, quoted, rows
+from mixedgm.base.printable import quoted, rows
+from mixedgm.model.nodes import Floats, Mask
 from mixedgm.table.checks.check import (
     ONE_WEIGHT,
     Checked,
@@ -43,8 +44,10 @@ from mixedgm.table.checks.structural_gaps import StructuralGap, gap_counts, stru
 from mixedgm.table.encode import Design, Matched, design_of
 from mixedgm.table.missing import (
     Missing,
+    WeightSummary,
     columns_gone,
     gap_finding,
+    length_finding,
     ranked_gaps,
     weight_array,
     weight_finding,
@@ -56,7 +59,6 @@ from mixedgm.table.parted.columns import (
     PartPlan,
     PartSummary,
     RawPart,
-    WeightSummary,
     merged_columns,
     read_part,
 )
@@ -64,9 +66,6 @@ from mixedgm.table.parted.sources import Source, is_dask, part_names, rows_at_on
 from mixedgm.table.read import Frame, as_frame, without_column
 from mixedgm.table.schema import Column, Level, Schema, drop_line
 from mixedgm.table.values import Factor, Numbers, Values, as_levels
-
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -467,17 +466,13 @@ def _repeated(names: Sequence[str]) -> set[str]:
 def _weight_findings(read: ReadParts, n_rows: int, given: Floats | None) -> list[Finding]:
     """Return what is wrong with the weights of all parts, or odd about them."""
     if given is not None and len(given) != n_rows:
-        entries = number_of(len(given), "entry", "entries")
-        what = f"sample_weight has {entries}, but the table has {rows(n_rows)}"
-        return [Finding(None, what, "")]
+        return [length_finding(len(given), n_rows)]
     total = WeightSummary()
     for part in read.summaries:
         if part.weights is None:
             return list(read.findings)
         total = total.merged(part.weights)
-    found = weight_finding(
-        total.total, total.n_used, total.n_infinite, total.n_negative, total.smallest
-    )
+    found = weight_finding(total)
     findings = [] if found is None else [found]
     if n_rows > 1 and total.n_used == 1:
         findings.append(ONE_WEIGHT)

@@ -184,6 +184,16 @@ def test_a_column_without_any_value_in_a_resample_counts_as_a_failure_with_its_r
     }
 
 
+@pytest.mark.parametrize("kind", ["hurdle", "continuous"])
+def test_the_summary_says_that_missing_cells_are_drawn(kind: str) -> None:
+    """A number that is missing beside a hurdle column has too many states; alone it has one."""
+    rows = table(kind, "gap")
+    model = mg.MixedGraphicalModel(lam=0.3, **options(kind, "gap")).fit(rows)
+    told = mg.bootstrap(model, rows, n_boot=2, random_state=0, n_jobs=1).summary()
+    drawn = "some missing cells are drawn in each resample; that adds to its error" in told
+    assert drawn == (kind == "hurdle")
+
+
 def test_a_column_that_is_constant_in_the_complete_rows_has_no_parameters() -> None:
     """The only zeros of the hurdle column are in rows that have gaps."""
     rows = table("hurdle", "constant")
