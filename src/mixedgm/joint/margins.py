@@ -620,18 +620,16 @@ def _target(nodes: Nodes, margins: Margins) -> Floats:
 def _drawn(params: Params, state: ChainState, rng: np.random.Generator, first: int = 0) -> Floats:
     """(rows, terms) statistics of the terms, in rows that the chains go on to draw."""
     model, nodes = SpikedColumns.of(params, KnownColumns.none()), params.nodes
-    numbers = nodes.gaussian
     model.sweep(state, first, rng)
     blocks = []
     for _ in range(_KEPT):
         model.sweep(state, _THIN, rng)
         real, codes = model.drawn(state, rng), state.codes
-        parts = [real[:, numbers], *nodes.spiked_statistics(real)]
-        for j in range(nodes.n_spiked, len(nodes.n_levels)):
-            scored = j < nodes.first_indicator and not nodes.free[j]
-            table = nodes.term_features(j) if scored else np.eye(nodes.n_levels[j])
-            parts.append(table[codes[:, j]])
-        blocks.append(np.hstack([*parts, -0.5 * real[:, numbers] ** 2]))
+        every = nodes.own_statistics(real, codes)
+        squares = [every[0][:, 1]] if nodes.gaussian_nodes[0] else []
+        parts = [every[0][:, 0], *every[1:]] if squares else every
+        flat = [part.reshape(-1, len(codes)) for part in (*parts, *squares)]
+        blocks.append(np.concatenate(flat).T)
     return np.vstack(blocks)
 
 

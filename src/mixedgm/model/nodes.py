@@ -238,6 +238,13 @@ class Nodes:
         numbers = real[:, nodes].T
         return numbers if nodes.stop <= self.n_gaussian else numbers - self.locations[nodes, None]
 
+    def own_statistics(self, real: Floats, codes: NDArray[np.integer]) -> list[Floats]:
+        """(G, terms, n) what multiplies the own terms, of every run."""
+        return [
+            family.statistics(self.codes_of(run, codes), self.real_of(run, real))
+            for run, family in self.runs
+        ]
+
     # -- values and own terms ----------------------------------------------------------------------
 
     @cached_property
@@ -474,7 +481,12 @@ class Nodes:
 
     def spiked_statistics(self, real: Floats) -> list[Floats]:
         """(n, 3) what multiplies the own terms of every spiked node."""
-        return [kind.statistics(real[:, self.n_gaussian + j]) for j, kind in self.spiked]
+        return [
+            each.T
+            for (run, family) in self.runs
+            if self.spiked_nodes[run.start]
+            for each in family.statistics(real[:, run].T != 0.0, self.real_of(run, real))
+        ]
 
     def standardised(self, centre: Floats, scale: Floats) -> Nodes:
         """Return nodes with scores in these units, given for all design columns with numbers."""

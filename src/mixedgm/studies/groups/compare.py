@@ -450,10 +450,9 @@ class RowMargins:
     def _statistics(self) -> tuple[Floats, Ints]:
         """(n, q) what own terms of other than Gaussian nodes multiply; the node of each."""
         nodes, columns, of_columns = self.nodes, [np.zeros((0, len(self.codes)))], [np.zeros(0)]
-        for some, family in nodes.runs:
+        every = nodes.own_statistics(self.numbers, self.codes)
+        for (some, _), values in zip(nodes.runs, every, strict=True):
             if not nodes.gaussian_nodes[some.start]:
-                codes, numbers = nodes.codes_of(some, self.codes), nodes.real_of(some, self.numbers)
-                values = family.statistics(codes, numbers)
                 columns.append(values.reshape(-1, len(self.codes)))
                 of_columns.append(np.repeat(np.arange(some.start, some.stop), values.shape[1]))
         return np.concatenate(columns).T, np.concatenate(of_columns).astype(np.int64)
