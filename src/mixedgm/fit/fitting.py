@@ -178,7 +178,6 @@ def fit_design(
     path, choice = None, Choice(0, "", {})
     with _naming(design.schema):
         task = prepare(design, recipe, reference, runtime.n_threads)
-        task = replace(task, row=design.row)
         if isinstance(lam, tuple):  # one lam per column has no path
             shrunken = at_given_lams(task, lam, options, start)
         else:
@@ -333,10 +332,7 @@ def _to_choose_from(incomplete: Incomplete, recipe: Recipe, rich: Settled) -> Ta
     task = rich.task
     if recipe.loss == "nodewise":
         task = prepare(rich.design, recipe, incomplete.reference, incomplete.n_threads)
-        task = replace(task, row=rich.design.row)
-    u, v = task.layout.pairs.T
-    missing = 1.0 - incomplete.gaps.known_together[u, v]
-    return replace(task, incomplete=incomplete, missing_information=np.minimum(missing, 0.99))
+    return replace(task, incomplete=incomplete)
 
 
 def _by_rounds(

@@ -40,9 +40,6 @@ _CELLS_PER_BLOCK = 2**21
 class CovarianceCost:
     """Cost of evaluations so far; shared by all restrictions of one function."""
 
-    evaluations: float = 0.0
-    """Number of evaluations: one without gradient counts half, as a gradient takes a second sweep
-    over the tree."""
     seconds: float = 0.0
     curvature_seconds: float = 0.0
 

@@ -102,7 +102,6 @@ class ConditionalLikelihood(RowsCounted, WholeLikelihood):
             expected = self._expected(point, sums)
             mean = self.layout.nodes.statistics.means(expected.mean, expected.shares)
             grad = self.layout.statistics(mean, expected.second) - self.observed
-        self.effort.evaluations += 1.0 if gradient else 0.5
         self.effort.seconds += time.perf_counter() - clock
         return Evaluation(value, grad)
 

@@ -92,7 +92,6 @@ class Likelihood(WholeLikelihood):
         grad = None
         if gradient:
             grad = self.layout.statistics(*self._expected(model)) - self.observed
-        self.effort.evaluations += 1.0 if gradient else 0.5
         self.effort.seconds += time.perf_counter() - clock
         return Evaluation(value, grad)
 

@@ -87,7 +87,6 @@ class SampledLikelihood(WholeLikelihood):
         error = np.zeros(self.layout.n_theta)
         if self.layout.n_levels:  # else nothing was sampled, and there is only rounding
             error = batches.std(axis=0, ddof=1) / np.sqrt(len(batches))
-        self.effort.evaluations += 1.0
         self.effort.seconds += time.perf_counter() - clock
         curvature = Covariance.of(
             self.layout,

@@ -142,7 +142,6 @@ class Completer:
         missing = gaps.missing.any(axis=1)
         self.complete, self.gappy = np.flatnonzero(~missing), np.flatnonzero(missing)
         self._skeleton: Skeleton | None = None
-        self.was_repaired = False
 
     def of(self, gaps: Gaps) -> Completer:
         """One for other rows, with the same limits and possible values."""
@@ -251,7 +250,6 @@ class Completer:
         try:
             factor(density.precision)
         except DistributionError:
-            self.was_repaired = True
             return replace(density, precision=repaired(density.precision)[0])
         return density
 

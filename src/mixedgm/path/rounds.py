@@ -245,7 +245,7 @@ class Incomplete:
             design = self.completer.completed(params, redraw=redraw)
         recipe = replace(self.recipe, most_parameters=np.inf)  # all rounds have the same layout
         task = prepare(design, recipe, self.reference, self.n_threads)
-        return design, replace(task, incomplete=self, row=design.row)
+        return design, replace(task, incomplete=self)
 
     def weak(self, start: Params | None = None, *, most: int = 12) -> Settled:
         """A fit with little penalty: denser than any graph that is chosen."""

@@ -122,8 +122,6 @@ class Task:
     """The rows with gaps that the rows complete, if they do."""
     row: Ints | None = None
     """Which of those each of these completes."""
-    missing_information: Floats | None = None
-    """(n_groups,) the share of every edge's information that gaps have taken, where it is known."""
     beyond: AllPairs | None = None
     """All permitted pairs, where the table is wide and the layout has candidates only."""
 
@@ -142,6 +140,14 @@ class Task:
                 f"{self.total_weight:,.6g} rows: {few(pairs, 3, str)}"
             )
         return tuple(notes)
+
+    @cached_property
+    def missing_information(self) -> Floats | None:
+        """(n_groups,) the share of every edge's information that gaps have taken, if some have."""
+        if self.incomplete is None:
+            return None
+        u, v = self.layout.pairs.T
+        return np.asarray(np.minimum(1.0 - self.incomplete.gaps.known_together[u, v], 0.99))
 
     @property
     def coordinates(self) -> Coordinates:
@@ -413,6 +419,7 @@ def prepare(
         moderators=moderators,
         moments=moments,
         too_large=left_out,
+        row=design.row,
         beyond=beyond,
     )
     if recipe.weights != "adaptive":

@@ -182,7 +182,7 @@ def _nodes_by_kind(fitted: FittedModel) -> dict[str, list[int]]:
 
 # -- tests of all pairs ----------------------------------------------------------------------------
 
-_MARKS = {"present": "●", "absent": "○"}
+_MARKS = {"present": "●", "absent": "×"}
 _MOST_MARKED = 40
 
 
@@ -196,8 +196,8 @@ def plot_tests(
 ) -> Axes:
     """Draw a matrix: shades are probabilities of an edge, marks are verdicts.
 
-    A full mark says that an edge is present, an empty one that there is none, and no mark that the
-    rows do not decide.  A cell without shade is a pair that may not have an edge.
+    A dot says that an edge is present, a cross that there is none, and no mark that the rows do not
+    decide.  A cell without shade is a pair that may not have an edge.
     """
     n = len(names)
     matrix = np.full((n, n), np.nan)
@@ -225,7 +225,7 @@ def plot_tests(
     bar = figure.colorbar(image, ax=ax, shrink=0.7, pad=0.02)  # type: ignore[union-attr]
     bar.set_label("probability of an edge")
     bar.outline.set_visible(False)
-    key = "●  present    ○  absent    no mark: undecided"
+    key = "●  present    ×  absent    no mark: undecided"
     if np.isnan(matrix[~np.eye(n, dtype=bool)]).any():
         key += "    grey: not tested"
     ax.set_title(key, fontsize=9, color=INK)

@@ -9,7 +9,7 @@ from mixedgm.report.material import Material
 from mixedgm.report.plain import Json, shown, value
 from mixedgm.results.tables import edges_columns, nodes_columns
 from mixedgm.studies.edges.tests import EdgeTests
-from mixedgm.studies.groups.result import GroupComparison
+from mixedgm.studies.groups.result import DifferenceComparison, GroupComparison
 from mixedgm.studies.resampling.result import Bootstrap
 from mixedgm.table.read import Columns, plain_columns
 
@@ -215,7 +215,7 @@ def _groups(material: Material, comparison: GroupComparison) -> list[Json]:
     names = [name for name in columns if not name.startswith(plain) and name != "kind"]
     hidden = ("statistic", "df", "p_holm", "p_bh")
     pairs = {name: columns[name] for name in names if name not in hidden}
-    return [
+    tables = [
         _table(material, "groups", "Groups", note, plain_columns(comparison.group_table())),
         _table(
             material,
@@ -232,3 +232,9 @@ def _groups(material: Material, comparison: GroupComparison) -> list[Json]:
             _worth_showing(pairs),
         ),
     ]
+    if isinstance(comparison, DifferenceComparison):
+        untested = plain_columns(comparison.untested())
+        if len(untested["source"]):
+            what = "Pairs of columns whose difference could not be tested."
+            tables.append(_table(material, "untested", "Not tested", what, untested))
+    return tables

@@ -160,6 +160,7 @@ class Missing:
     dropped: bool = False  # whether rows with positive weight are dropped
     gaps: Mapping[str, Packed] = field(default_factory=dict)  # by column, the most gaps first
     about_gaps: Callable[[Collection[str]], Finding] | None = None  # given structural gaps
+    n_kept: int = 0  # rows without gaps, where others are dropped
 
     def all_findings(self, structural: Collection[str] = ()) -> list[Finding]:
         """Return all findings; columns with `structural` gaps have to be settled before a model."""
@@ -169,11 +170,6 @@ class Missing:
     def kept(self, weights: Floats | None) -> Floats | None:
         """Return the weights of the rows that are kept."""
         return weights if weights is None or self.keep is None else weights[self.keep]
-
-    @property
-    def n_kept(self) -> int:
-        """How many rows are kept, where some are not."""
-        return 0 if self.keep is None else int(np.count_nonzero(self.keep))
 
     def constant_finding(self, names: Sequence[str], counts: Mapping[str, int]) -> Finding:
         """Return the error about columns that vary in the table, but not in its complete rows.
@@ -216,6 +212,11 @@ class Missing:
         return proposed or [max(counts, key=counts.__getitem__)]
 
 
+def empty_findings(names: Iterable[str]) -> list[Finding]:
+    """Return errors about columns without any value."""
+    return [Finding(name, "all of its values are missing", drop_line(name)) for name in names]
+
+
 def check_missing(
     gaps: Iterable[tuple[str, Mask]],
     weights: Floats | None,
@@ -249,7 +250,7 @@ def check_missing(
             incomplete = gap if incomplete is None else incomplete | gap
             if learning:
                 packed[name] = np.packbits(gap)
-    findings = [Finding(name, "all of its values are missing", drop_line(name)) for name in empty]
+    findings = empty_findings(empty)
     if incomplete is None or missing == "keep":
         return Missing(present, tuple(findings), tuple(empty))
     if missing == "model":
@@ -266,7 +267,7 @@ def check_missing(
     of_rows = (n_incomplete, n_kept, n_usable)
     about = partial(gap_finding, ranked, of_rows, missing, learning, (leave_out, n_then))
     dropped = missing == "drop"
-    return Missing(keep, tuple(findings), tuple(empty), leave_out, dropped, packed, about)
+    return Missing(keep, tuple(findings), tuple(empty), leave_out, dropped, packed, about, n_kept)
 
 
 def ranked_gaps(counts: Mapping[str, int]) -> dict[str, int]:
@@ -391,7 +392,7 @@ def _modelled(
     nothing = _nothing_known(packed, n_columns, n_rows)
     keep = ~nothing if present is None else present & ~nothing
     n_kept, counted_rows = int(np.count_nonzero(keep)), np.packbits(keep)
-    findings = [Finding(name, "all of its values are missing", drop_line(name)) for name in empty]
+    findings = empty_findings(empty)
     n_empty_rows = int(np.count_nonzero(nothing if present is None else nothing & present))
     if n_empty_rows:
         what = f"{rows(n_empty_rows)} left out: every value is missing"

@@ -286,6 +286,25 @@ def test_results_of_something_else_are_refused(
     assert not file.exists()
 
 
+def test_differences_that_could_not_be_tested_have_a_table(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame({"x": rng.normal(size=200), "y": rng.normal(size=200)})
+    site = np.repeat(["north", "south"], 100)
+    rows["job"] = np.where(site == "north", "a", rng.choice(["a", "b"], 200))
+    rows["job"] = np.where(np.arange(200) % 10 == 0, "c", rows["job"])
+    tables = {}
+    for name, part in (("all", rows), ("two", rows[["x", "y"]])):
+        model = mg.MixedGraphicalModel(lam=0.2).fit(part)
+        compared = mg.compare(part, site, lam=0.2, random_state=0)
+        model.report(tmp_path / "a.html", part, comparison=compared, check=False)
+        found = {each["key"]: each for each in read_content(tmp_path / "a.html")["tables"]}
+        tables[name] = found.get("untested")
+    assert tables["two"] is None
+    cells = {each["name"]: each["cells"] for each in tables["all"]["columns"]}
+    assert cells["reason"] == ["job lacks a level in north"] * 2
+    assert cells["target"] == ["job", "job"]
+
+
 def test_groups_of_columns(model: mg.MixedGraphicalModel, tmp_path: Path) -> None:
     file = tmp_path / "a.html"
     model.report(file, groups={"person": ["age", "smoker"], "money": "debt"})

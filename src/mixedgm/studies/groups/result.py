@@ -355,8 +355,9 @@ class DifferenceComparison(GroupComparison):
             columns |= {f"{what}_{name}": each for name, each in zip(names, values, strict=True)}
         columns["present_in"] = [", ".join(compress(names, pair)) for pair in tested.graphs.T]
         columns["difference"] = tested.apart.max(axis=0, initial=0.0)
-        couples = couples_of(names)
-        columns["between"] = [couples[k] for k in tested.apart.argmax(axis=0)]
+        couples, known = couples_of(names), ~np.isnan(columns["difference"])
+        most = zip(known, tested.apart.argmax(axis=0), strict=True)
+        columns["between"] = [couples[k] if here else None for here, k in most]
         columns |= {"statistic": tested.statistic, "df": tested.df, "p": tested.p}
         columns |= {**adjusted(tested.p), "p_max": tested.p_max}
         columns |= {"probability_differs": 1.0 - tested.same, "differs": self.differs}

@@ -328,7 +328,7 @@ def _with_held_graph(plan: ResamplingPlan, fitted: FittedModel) -> ResamplingPla
     whole = plan.whole_by_pairs
     if plan.gaps is not None:
         incomplete = Incomplete.of(plan.gaps, by_conditionals(plan.recipe))
-        whole = replace(whole, incomplete=incomplete, row=plan.design.row)
+        whole = replace(whole, incomplete=incomplete)
         groups, method = held_graph(whole, fitted, plan.options)
         tol = ROUGH / 20.0 / np.sqrt(whole.total_weight)
         goal = Unpenalised(whole.layout.triples[groups])

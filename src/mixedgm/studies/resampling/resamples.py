@@ -271,7 +271,7 @@ def pair_record(plan: ResamplingPlan, design: Design) -> Record:
     assert plan.held is not None
     whole, declared = plan.whole_by_pairs, plan.declared
     reference = replace(plan.reference, layout=whole.layout)
-    task = replace(prepare(design, by_conditionals(plan.recipe), reference), row=design.row)
+    task = prepare(design, by_conditionals(plan.recipe), reference)
     theta = plan.start(task, plan.held.params)
     task = replace(task, solver=plan.solver_by_pairs)
     return plan.held.record(task, whole, theta, declared)

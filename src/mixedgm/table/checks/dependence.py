@@ -261,23 +261,16 @@ def _equal_projections(z: Floats) -> list[tuple[int, int]]:
 
 def _clusters(pairs: Iterable[Pair], names: Sequence[str]) -> list[list[str]]:
     """Return the groups of names that pairs tie together, each in the order of the table."""
-    root: dict[str, str] = {}
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
 
-    def top(name: str) -> str:
-        while name in root:
-            name = root[name]
-        return name
-
-    pairs = list(pairs)
-    for a, b in pairs:
-        one, other = top(a), top(b)
-        if one != other:
-            root[other] = one
-    groups: dict[str, list[str]] = {}
-    tied = {name for pair in pairs for name in pair}
-    for name in names:
-        if name in tied:
-            groups.setdefault(top(name), []).append(name)
+    at = {name: k for k, name in enumerate(names)}
+    ends = np.array([(at[a], at[b]) for a, b in pairs], dtype=np.int64).reshape(-1, 2)
+    ties = csr_array((np.ones(len(ends)), (ends[:, 0], ends[:, 1])), (len(at), len(at)))
+    _, group = connected_components(ties, directed=False)
+    groups: dict[int, list[str]] = {}
+    for k in np.unique(ends).tolist():
+        groups.setdefault(int(group[k]), []).append(names[k])
     return list(groups.values())
 
 

@@ -46,6 +46,7 @@ from mixedgm.table.missing import (
     Missing,
     WeightSummary,
     columns_gone,
+    empty_findings,
     gap_finding,
     length_finding,
     ranked_gaps,
@@ -525,18 +526,6 @@ class _CountedFactor(Factor):
         return _CountedFactor(self.codes, tuple(levels), ordered, counts)
 
 
-@dataclass(frozen=True, eq=False)
-class _PartedMissing(Missing):
-    """Gaps of a table in parts."""
-
-    n_complete: int = 0
-
-    @property
-    def n_kept(self) -> int:
-        """How many rows are complete."""
-        return self.n_complete
-
-
 class PartedInspection(Inspection):
     """The columns of a table in parts while they are checked."""
 
@@ -591,21 +580,18 @@ class PartedInspection(Inspection):
 
     # -- gaps --------------------------------------------------------------------------------------
 
-    def missing(self, missing: str) -> _PartedMissing:
+    def missing(self, missing: str) -> Missing:
         """Return which columns have gaps, and what is to be done about them."""
         names, n_rows = list(self.values), self.n_rows
         if not n_rows or not names:
-            return _PartedMissing(None, ())
+            return Missing(None, ())
         by_name = {name: self.columns[name].n_missing for name in names}
         empty = tuple(name for name, count in by_name.items() if count == n_rows)
-        findings = [
-            Finding(name, "all of its values are missing", drop_line(name)) for name in empty
-        ]
-        ranked = ranked_gaps(
-            {name: count for name, count in by_name.items() if count and name not in empty}
-        )
-        if not ranked:
-            return _PartedMissing(None, tuple(findings), empty)
+        findings = tuple(empty_findings(empty))
+        some = {name: count for name, count in by_name.items() if count and name not in empty}
+        if not some:
+            return Missing(None, findings, empty)
+        ranked = ranked_gaps(some)
         by_last, n_nothing = self.parts.total(_by_last, list(ranked))
         n_gone, n_then = columns_gone(by_last, len(names) - len(empty))
         gone = list(ranked)[:n_gone]
@@ -617,7 +603,7 @@ class PartedInspection(Inspection):
         about = partial(gap_finding, ranked, of_rows, missing, True, (leave_out, n_then))
         dropped = missing == "drop"
         gaps = {name: np.zeros(0, dtype=np.uint8) for name in ranked}
-        return _PartedMissing(None, tuple(findings), empty, leave_out, dropped, gaps, about, n_kept)
+        return Missing(None, findings, empty, leave_out, dropped, gaps, about, n_kept)
 
     def compare_complete(self, gap: Missing) -> None:
         """Find columns and levels that vary in the table, but not in its complete rows."""

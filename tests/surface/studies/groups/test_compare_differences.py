@@ -358,7 +358,10 @@ def test_the_same_seed_gives_the_same_result_on_any_number_of_cores() -> None:
         (300, {"test": "permutation", "n_perm": 1}, "permutation", "it was asked for"),
     ],
 )
-def test_which_test_is_made_and_why(n: int, options: dict, test: str, why: str) -> None:
+def test_which_test_is_made_and_why(
+    n: int, options: dict, test: str, why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mixedgm.studies.groups.compare.PERMUTATIONS", 2)
     if test == "permutation":
         options = {"n_perm": None, **options}
     found = mg.compare(mixed(n), "site", **(GIVEN | {"lam": 0.6} | options))
@@ -377,7 +380,8 @@ def test_pairs_of_a_column_that_lacks_a_level_in_a_group_are_not_tested() -> Non
     assert "not tested, because a group lacks a level" in " ".join(found.summary().split())
     edges = side(found)
     concerned = edges.index.str.contains("d")
-    assert edges.loc[concerned, ["p", "probability_differs", "statistic"]].isna().all(axis=None)
+    unknown = ["p", "probability_differs", "statistic", "difference", "between"]
+    assert edges.loc[concerned, unknown].isna().all(axis=None)
     assert not edges.loc[concerned, "differs"].any()
     assert edges.loc[concerned, ["strength_s", "strength_t"]].notna().all(axis=None)
     whole = side(mg.compare(data.drop(columns="d"), "site", **GIVEN))
