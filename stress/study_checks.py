@@ -242,7 +242,8 @@ def check_comparison(found: Any) -> None:
         require(fine | (name == "p_max"), f"comparison: {name} is below p")
         require(np.isnan(p) | ((p >= 0.0) & (p <= 1.0)), f"comparison: {name} is no probability")
     labels = [str(label) for label in found.groups]
-    require(np.isfinite(numbers(columns, "difference")), "comparison: a difference is not finite")
+    fine = np.isfinite(numbers(columns, "difference")) | _not_comparable(found, columns)
+    require(fine, "comparison: a difference is not finite")
     single = numbers(columns, "df") == 1 if differences else np.ones(len(columns["kind"]), bool)
     for label in labels:
         estimates = numbers(columns, f"estimate_{label}")[single]
@@ -257,7 +258,19 @@ def check_comparison(found: Any) -> None:
         require(fine, "comparison: probability_differs is no probability")
     if differences and len(labels) == 2:
         _check_differences(columns, labels)
-    by_name(found.untested() if differences else found.degenerate())
+    if not differences:
+        by_name(found.degenerate())
+
+
+def _not_comparable(found: Any, columns: dict[str, list[Any]]) -> NDArray[np.bool_]:
+    """Pairs of a column that lacks a level in some group, by the frame of untested pairs."""
+    if found.test != "differences":
+        return np.zeros(len(columns["kind"]), dtype=bool)
+    told = by_name(found.untested())
+    rows = zip(told["source"], told["target"], told["reason"], strict=True)
+    lacking = {(a, b) for a, b, reason in rows if "lacks a level in" in reason}
+    ends = zip(columns["source"], columns["target"], strict=True)
+    return np.array([pair in lacking for pair in ends], dtype=bool)
 
 
 def _p_of(columns: dict[str, list[Any]]) -> str:

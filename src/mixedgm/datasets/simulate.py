@@ -10,7 +10,7 @@ import numpy as np
 
 from mixedgm.base.errors import ParameterError
 from mixedgm.base.parallel import RandomState
-from mixedgm.base.parameters import is_integer
+from mixedgm.base.parameters import ensure, is_integer
 from mixedgm.model.conditional_gaussian import ConditionalGaussian
 from mixedgm.model.params import Params
 
@@ -79,8 +79,7 @@ def make_ladder(
     """
     from mixedgm.estimator.given_parameters import from_params
 
-    if not is_integer(p, 1):
-        raise ParameterError.must_be("p", "an integer of at least 1", p)
+    ensure(is_integer(p, 1), "p", "an integer of at least 1", p)
     counts = _counts(n_levels, int(p))
     params = ladder_params(counts, beta, rho, phi)
     numbers = params.nodes.kinds[params.nodes.gaussian]

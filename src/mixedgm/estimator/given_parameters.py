@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from mixedgm.base.errors import ParameterError
 from mixedgm.base.parallel import RandomState, seeds
+from mixedgm.base.parameters import ensure
 from mixedgm.estimator.model import MixedGraphicalModel
 from mixedgm.fit.given_parameters import ColumnsArg, ParamsArg, given_model
 from mixedgm.studies.edges.graphs import random_params, schema_of_graph
@@ -129,6 +129,5 @@ def random_model(
 
 def _library(frame: str) -> str:
     choices = ("auto", "pandas", "polars", "pyarrow", "numpy")
-    if frame not in choices:
-        raise ParameterError.must_be("frame", f"one of {', '.join(map(repr, choices))}", frame)
+    ensure(frame in choices, "frame", f"one of {', '.join(map(repr, choices))}", frame)
     return frame_library("numpy") if frame == "auto" else frame

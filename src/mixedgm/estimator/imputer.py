@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mixedgm.base.errors import ParameterError
 from mixedgm.base.parallel import RandomState
+from mixedgm.base.parameters import ensure
 from mixedgm.estimator.model import MixedGraphicalModel
 from mixedgm.table.encode import UnseenArg
 from mixedgm.table.schema import Schema
@@ -93,8 +94,7 @@ class MixedImputer(TransformerMixin, BaseEstimator):
         MixedImputer
             Itself.
         """
-        if self.strategy not in ("mean", "draw"):
-            raise ParameterError.must_be("strategy", "'mean' or 'draw'", self.strategy)
+        ensure(self.strategy in ("mean", "draw"), "strategy", "'mean' or 'draw'", self.strategy)
         model = MixedGraphicalModel() if self.estimator is None else clone(self.estimator)
         if not isinstance(model, MixedGraphicalModel):
             raise ParameterError.must_be("estimator", "a MixedGraphicalModel", self.estimator)

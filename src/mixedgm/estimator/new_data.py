@@ -11,7 +11,7 @@ from sklearn.utils.metaestimators import available_if
 
 from mixedgm.base.errors import Finding, ParameterError, TableError
 from mixedgm.base.parallel import RandomState
-from mixedgm.base.parameters import is_integer
+from mixedgm.base.parameters import ensure, is_integer
 from mixedgm.base.printable import few, quoted
 from mixedgm.estimator.base import HasModel
 from mixedgm.families import Point
@@ -344,8 +344,7 @@ class NewDataMethods(HasModel):
         if n_draws is None:
             complete = expected(model, gaps, how)
             return filled(X, frame, gaps, complete.numbers, complete.codes)
-        if not is_integer(n_draws, 1):
-            raise ParameterError.must_be("n_draws", "an integer of at least 1, or None", n_draws)
+        ensure(is_integer(n_draws, 1), "n_draws", "an integer of at least 1, or None", n_draws)
         if parameters == "fixed" or not gaps.missing.any():
             drawn = draws(model, gaps, int(n_draws), how)
         else:

@@ -22,7 +22,7 @@ _PAD = 8
 _CELLS = 2**22
 
 
-class Conditional(NamedTuple):
+class HeldConditional(NamedTuple):
     """What is held of the conditional of one node."""
 
     own: Ints
@@ -108,7 +108,7 @@ class Held:
         return np.setdiff1d(np.arange(self.layout.n_groups), self.graph)
 
     @cached_property
-    def conditionals(self) -> list[Conditional]:
+    def conditionals(self) -> list[HeldConditional]:
         """Of every node; covariates have none."""
         layout, inside = self.layout, self.inside
         row, column = inside.edge_position
@@ -127,7 +127,7 @@ class Held:
             at = order[ends[v] : ends[v + 1]] if layout.is_target[v] else order[:0]
             own = inside.node_terms_of(v) if layout.is_target[v] else order[:0]
             first = int(layout.column_start[v])
-            out.append(Conditional(own, position[at], predictor[at], target[at] - first))
+            out.append(HeldConditional(own, position[at], predictor[at], target[at] - first))
         return out
 
     @cached_property

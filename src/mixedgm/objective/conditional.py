@@ -54,7 +54,7 @@ _LARGEST = 4096
 class ConditionalLikelihood(RowsCounted, WholeLikelihood):
     """-log p(targets of a row | its covariates), averaged over rows; the layout has covariates."""
 
-    states: States
+    states: JointStates
     """Roles of the design columns, and the joint states of the discrete targets."""
     rows: Rows
     """The covariates, and the joint state as their last discrete column."""
@@ -63,7 +63,7 @@ class ConditionalLikelihood(RowsCounted, WholeLikelihood):
     @classmethod
     def of(cls, layout: Layout, moments: Moments, rows: MemoryRows) -> ConditionalLikelihood:
         """Make it from rows with all columns; TooLargeError where there are too many states."""
-        states = States(layout)
+        states = JointStates(layout)
         if states.n_states > MOST_STATES:
             raise TooLargeError(
                 f"{{columns}} have {states.n_states:,} joint states, and loss='likelihood' with "
@@ -234,7 +234,7 @@ class ConditionalCovariance(Whole):
     likelihood without covariates.
     """
 
-    states: States
+    states: JointStates
     point: StatesPoint
     expected: Moments
     """Moments of all design columns; those of the targets as the model expects them given the
@@ -301,7 +301,7 @@ class Softmax:
 
 
 @dataclass(frozen=True, eq=False)
-class States:
+class JointStates:
     """Which design columns are what, and every joint state of the discrete targets.
 
     The layout is that of the whole model; which edges it has does not matter.
@@ -309,7 +309,7 @@ class States:
     Examples
     --------
     >>> from mixedgm.model.nodes import Nodes
-    >>> states = States(Layout.complete(Nodes.mixed(2, (2, 3)), covariates=(0, 2)))
+    >>> states = JointStates(Layout.complete(Nodes.mixed(2, (2, 3)), covariates=(0, 2)))
     >>> states.numbers, states.columns, states.covariates, states.n_states
     (array([1]), array([4, 5, 6]), array([0, 2, 3]), 3)
     """
@@ -400,7 +400,7 @@ class States:
 class StatesPoint:
     """The model at one theta: a softmax over states, and x given state and covariates."""
 
-    states: States
+    states: JointStates
     factor: TriangularFactor
     """Factor of the targets' precision."""
     linear: Floats
@@ -413,7 +413,7 @@ class StatesPoint:
     """(n_states,), (covariate columns, n_states): the states have logits bias + f @ slope."""
 
     @classmethod
-    def of(cls, layout: Layout, states: States, theta: Floats) -> StatesPoint:
+    def of(cls, layout: Layout, states: JointStates, theta: Floats) -> StatesPoint:
         """Integrate the Gaussian targets out; DistributionError where that is not possible."""
         from mixedgm.joint.validity import factor
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from mixedgm.base.errors import ParameterError
+from mixedgm.base.parameters import ensure
 from mixedgm.base.printable import quoted
 from mixedgm.families import KINDS, edge_kinds, ends_of, pair_name
 from mixedgm.model.layout import Floats, Layout
@@ -213,10 +214,7 @@ def _split(factors: FactorsArg) -> tuple[dict[str, float], list[tuple[Any, float
             factor = float(value)
         except (TypeError, ValueError):
             factor = np.nan
-        if not factor >= 0.0:
-            raise ParameterError.must_be(
-                f"penalty_factors[{quoted(key)}]", "a number in [0, inf]", value
-            )
+        ensure(factor >= 0.0, f"penalty_factors[{quoted(key)}]", "a number in [0, inf]", value)
         if not isinstance(key, str):
             pairs.append((key, factor))
         elif key in EDGE_KINDS:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mixedgm.base.printable import few
 from mixedgm.pictures.canvas import INK, axes, label, level_label, n_shown, name_rows, pair_labels
 from mixedgm.pictures.network.sizes import text_ems
 from mixedgm.results.colours import SIGN_COLOURS, SIGN_NAMES, UNCERTAIN
@@ -66,17 +67,23 @@ def plot_selection(columns: Columns, *, max_edges: int | None = 40, ax: Axes | N
 def plot_centrality(columns: Columns, measure: str, *, ax: Axes | None = None) -> Axes:
     """Draw one measure with intervals, largest estimate on top.
 
-    Columns: column, measure, estimate, mean, lower, upper. Those without this measure are left out.
-    Estimates outside their interval are hollow, and the legend says why.
+    Columns: column, measure, estimate, mean, lower, upper. Those without this measure are named
+    below. Estimates outside their interval are hollow, and the legend says why.
     """
     estimate = np.asarray(columns["estimate"])
-    chosen = np.array([name == measure for name in columns["measure"]]) & ~np.isnan(estimate)
-    rows = np.flatnonzero(chosen)
+    chosen = np.array([name == measure for name in columns["measure"]])
+    absent = np.flatnonzero(chosen & np.isnan(estimate)).tolist()
+    without = [columns["column"][k] for k in absent]
+    rows = np.flatnonzero(chosen & ~np.isnan(estimate))
     order = rows[np.argsort(estimate[rows], kind="stable")]
     ax = _rows_axes(ax, len(order))
     outside = _draw_intervals(ax, columns, order, [_LINES[1]] * len(order))
     name_rows(ax, range(len(order)), [label(columns["column"][k], 40) for k in order])
-    ax.set_xlabel(measure.replace("_", " "))
+    text = measure.replace("_", " ")
+    if without:
+        named = few(without, 5, lambda name: label(name, 20))
+        text += f"\nnot defined for {named}: an edge has no single sign"
+    ax.set_xlabel(text)
     _interval_legend(ax, outside)
     return ax
 
@@ -197,14 +204,13 @@ def _interval_legend(ax: Axes, outside: bool) -> None:
     if outside:
         text = "outside: resampled graphs have other edges, often fewer"
         keys.append(Line2D([], [], label=text, **dot, markerfacecolor=_HOLLOW))
-    ax.legend(
-        handles=keys,
-        frameon=False,
-        fontsize=8,
-        loc="lower left",
-        bbox_to_anchor=(0.0, 1.0),
-        ncols=2,
-    )
+    _legend_above(ax, keys, 2)
+
+
+def _legend_above(ax: Axes, keys: Sequence[Any], n_columns: int) -> None:
+    """Explain marks above the axes, where no row can be."""
+    place: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0)}
+    ax.legend(handles=keys, frameon=False, fontsize=8, ncols=n_columns, **place)
 
 
 def _sign_legend(
@@ -221,7 +227,7 @@ def _sign_legend(
         if sign in signs
     ]
     if keys:
-        ax.legend(handles=keys, frameon=False, fontsize=8, loc="lower right")
+        _legend_above(ax, keys, 3)
 
 
 def _draw_cells(ax: Axes, matrix: NDArray[np.float64], texts: Sequence[str]) -> None:
@@ -244,4 +250,4 @@ def _draw_cells(ax: Axes, matrix: NDArray[np.float64], texts: Sequence[str]) -> 
         Patch(color=_DIFFERENT, label="significant difference"),
         Patch(color=_ALIKE, label="not significant"),
     ]
-    ax.legend(handles=keys, frameon=False, fontsize=8, loc="lower left", bbox_to_anchor=(0.0, 1.0))
+    _legend_above(ax, keys, 1)

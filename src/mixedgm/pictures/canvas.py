@@ -106,11 +106,16 @@ _UNDATED = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
 
 def picture_of(ax: Axes, kind: str, dpi: int) -> bytes:
     """Return the figure of these axes as a file of this kind ("png"), and close it."""
+    content = _content(ax, kind, dpi)
+    close(ax)
+    return content
+
+
+def close(ax: Axes) -> None:
+    """Close the figure of these axes."""
     import matplotlib.pyplot as plt
 
-    content = _content(ax, kind, dpi)
     plt.close(ax.get_figure(root=True))
-    return content
 
 
 def save_figure(ax: Axes, path: str | os.PathLike[str], dpi: int) -> None:

@@ -144,8 +144,8 @@ def _fit(material: Material) -> Json:
         return _answer("fit", title, UNKNOWN, text)
     n_all = len(check.node_checks) + len(check.pair_checks)
     how = (
-        f"Compared with {check.n_simulated} simulated tables of {rows(check.n_rows)}; a right "
-        f"model has anything flagged with chance {check.alpha:g}."
+        f"Compared with {check.n_simulated} simulated tables of {rows(check.n_rows)}. If the model "
+        f"were right, the chance of any flag would be {check.alpha:g}."
     )
     if not check.flagged:
         text = f"Nothing is flagged among {n_all} columns and pairs. {how}"

@@ -50,6 +50,10 @@ class Theme:
         """Return the fill of nodes that have a colour of their own or of their group."""
         return colour if self.tint == 1.0 else mixed(self.surface, colour[:7], self.tint)
 
+    def name(self, colour: str) -> str:
+        """Return the colour of the name of a group that has this colour."""
+        return mixed(colour[:7], self.ink, 0.65)
+
     def outline(self, kind: Kind) -> str:
         """Return the outline of nodes of this kind."""
         return kind.line if self.tint == 1.0 else kind.fill

@@ -17,6 +17,7 @@ import numpy as np
 
 from mixedgm.base.atomic import write_bytes
 from mixedgm.base.errors import ParameterError
+from mixedgm.base.parameters import ensure
 from mixedgm.base.printable import json_text
 from mixedgm.fit.fitted import FittedModel
 from mixedgm.results.result import square_frame
@@ -113,8 +114,7 @@ def write(fitted: FittedModel, path: str | os.PathLike[str], formulas: Formulas 
     parameters with level names, lam, certificate), ``.csv`` the list of edges. `formulas` is as in
     `csv_text`.
     """
-    if formulas not in get_args(Formulas):
-        raise ParameterError.must_be("formulas", "'keep' or 'mark'", formulas)
+    ensure(formulas in get_args(Formulas), "formulas", "'keep' or 'mark'", formulas)
     writers: dict[str, Callable[[FittedModel], bytes]]
     writers = {".graphml": _graphml, ".json": _json, ".csv": partial(_csv, formulas=formulas)}
     suffix = Path(path).suffix.lower()

@@ -203,8 +203,8 @@ def _unit_terms(evidence: Evidence, splits: list[Split]) -> Floats:
     assert not isinstance(rows, PartedDesign)  # folds of tables in parts are refused before
     table = rows.gaps if isinstance(rows, Incomplete) else rows
     there = ~np.isnan(table.numbers)
-    first_hurdle = table.schema.n_gaussian
-    there[:, first_hurdle:] &= table.numbers[:, first_hurdle:] != 0.0
+    spans = table.schema.spans
+    there &= (table.numbers != 0.0) | spans.gaussian_nodes[: spans.n_real]
     by_row = there @ evidence.task.log_units
     weights = np.ones(len(by_row)) if table.weights is None else table.weights
     means = [np.average(by_row[test], weights=weights[test]) for _, test in splits]
@@ -301,8 +301,7 @@ def _checked(pairs: list[tuple[Any, Any]], design: Design | Incomplete) -> list[
     """Return the splits in positions of the design; rows that are not in it are left out."""
     splits: list[Split] = []
     for number, pair in enumerate(pairs):
-        if len(pair) != 2:
-            raise ParameterError.must_be(f"split {number} of cv", "a pair (train, test)", pair)
+        ensure(len(pair) == 2, f"split {number} of cv", "a pair (train, test)", pair)
         train, test = (np.flatnonzero(np.isin(_positions(design), _listed(part))) for part in pair)
         both = np.intersect1d(train, test)
         if len(both) or len(train) == 0 or len(test) == 0:

@@ -11,7 +11,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mixedgm.base.errors import ParameterError
+from mixedgm.base.parameters import ensure
 from mixedgm.table.read import assembled, frame_module
 from mixedgm.table.schema import Column, Level, Schema
 
@@ -54,8 +54,7 @@ def decode(
     [['M', 31.0], ['F', 42.0]]
     """
     library = like.value if isinstance(like, nw.Implementation) else like
-    if library not in _LIBRARIES:
-        raise ParameterError.must_be("like", f"one of {', '.join(_LIBRARIES)}", library)
+    ensure(library in _LIBRARIES, "like", f"one of {', '.join(_LIBRARIES)}", library)
     make = {"pandas": _pandas, "polars": _polars, "pyarrow": _pyarrow, "numpy": _numpy}[library]
     columns: dict[str, Any] = dict.fromkeys(schema.names)
     discrete = np.asarray(codes).T[schema.spans.n_spiked :]  # spiked columns are numbers, too

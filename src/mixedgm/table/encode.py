@@ -9,7 +9,8 @@ from typing import Any, Literal, Unpack
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mixedgm.base.errors import Finding, ParameterError, near_matches
+from mixedgm.base.errors import Finding, near_matches
+from mixedgm.base.parameters import ensure
 from mixedgm.base.printable import few, number_of, quoted, rows
 from mixedgm.model.nodes import Floats, Mask
 from mixedgm.table.checks.check import (
@@ -167,8 +168,7 @@ def apply(
     >>> apply([[7.0, "b"]], design.schema).codes.tolist()
     [[1]]
     """
-    if missing not in ("error", "drop"):
-        raise ParameterError.must_be("missing", "'error' or 'drop'", missing)
+    ensure(missing in ("error", "drop"), "missing", "'error' or 'drop'", missing)
     matched = match(X, schema, missing, sample_weight, require)
     raise_or_warn(matched.findings)
     return design_of(schema, matched)
@@ -205,8 +205,8 @@ def encoded(
     for at, column in enumerate(schema.discrete):
         if column.name in matched.codes:
             codes[:, at] = matched.codes[column.name][kept]
-        elif spans.is_real(spans.n_gaussian + at):
-            real = numbers[:, spans.n_gaussian + at]
+        elif spans.spiked_nodes[node := spans.discrete_nodes[at]]:
+            real = numbers[:, node]
             codes[:, at] = np.where(np.isnan(real), -1, real != 0.0) if code < 0 else real != 0.0
     return numbers, codes
 
@@ -262,8 +262,7 @@ def match(
     columns to read, None for all; `unseen` says whether levels that the schema does not have are an
     error, None for an error that offers no choice.
     """
-    if unseen not in ("error", "ignore", None):
-        raise ParameterError.must_be("unseen", "'error' or 'ignore'", unseen)
+    ensure(unseen in ("error", "ignore", None), "unseen", "'error' or 'ignore'", unseen)
     frame, sample_weight = with_weights(as_frame(X), sample_weight)
     needed = {schema.nodes[schema.node_index(name)].name for name in require or ()}
     columns = [c for c in schema.columns if require is None or c.name in needed]

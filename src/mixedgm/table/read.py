@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mixedgm.base.errors import Finding, ParameterError, TableError, near_matches
+from mixedgm.base.parameters import ensure
 from mixedgm.base.printable import quoted
 from mixedgm.table.files import path_name, read_table, reading
 
@@ -260,8 +261,7 @@ def frame_library(library: str) -> str:
     """
     if library in _FRAMES:
         return library
-    if library != "numpy":
-        raise ParameterError.must_be("library", f"one of {', '.join(_FRAMES)}, numpy", library)
+    ensure(library == "numpy", "library", f"one of {', '.join(_FRAMES)}, numpy", library)
     for candidate in _FRAMES:
         if find_spec(candidate) is not None:
             return candidate

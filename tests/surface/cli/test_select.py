@@ -153,6 +153,12 @@ def test_a_saved_selection_can_be_drawn(here: Path, tmp_path: Path) -> None:
             ["--criterion", "local-fdr", "--lowest"],
             "--lowest belongs to --criterion cv, not to local-fdr.",
         ),
+        (["--fraction", "0"], "fraction must be a number in (0, 1). Got 0.0 instead."),
+        (["--subsamples", "0"], "n_subsamples must be"),
+        (
+            ["--criterion", "ebic", "--beta", "0"],
+            "--beta belongs to --criterion stars, not to ebic.",
+        ),
         (["--criterion", "cv", "--groups", "person"], "--groups names 'person', which is not a"),
         (["--gamma", "2"], "gamma must be a number in [0, 1]. Got 2.0 instead."),
         (["--criterion", "cv", "--folds", "1"], "cv must be at least 2 folds. Got 1 instead."),
@@ -166,6 +172,11 @@ def test_mistakes_are_named(
 ) -> None:
     assert main(["select", "survey.csv", *words, *QUICK]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_zero_is_a_value_of_an_option(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["select", "survey.csv", "--gamma", "0", "--lams", "0.3,0.25"]) == 0
+    assert "EBIC (gamma = 0): lam" in capsys.readouterr().out
 
 
 def test_the_end_of_the_path_is_noted_once(here: Path, capsys: pytest.CaptureFixture[str]) -> None:

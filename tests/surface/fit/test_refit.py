@@ -307,16 +307,14 @@ def test_a_weight_of_two_is_two_rows():
 
 def test_resamples_are_refitted_like_the_model(table):
     model = Model().fit(table)
-    found = mg.bootstrap(model, table, n_boot=40, random_state=0, n_jobs=1)
-    edges = found.selection().set_index(["source", "target"])
+    how = {"n_boot": 40, "random_state": 0, "n_jobs": 1, "intervals": False}
+    edges = mg.bootstrap(model, table, **how).selection().set_index(["source", "target"])
     for edge in model.edges_[:3]:
         row = edges.loc[(edge.source, edge.target)]
         assert row["strength"] == pytest.approx(edge.strength)
         found_mean = abs(row["mean"]) / row["inclusion"]
         assert found_mean == pytest.approx(edge.strength, rel=0.15)
-    plain_found = mg.bootstrap(
-        Model(refit=False).fit(table), table, n_boot=40, random_state=0, n_jobs=1
-    )
+    plain_found = mg.bootstrap(Model(refit=False).fit(table), table, **how)
     shrunken = plain_found.selection().set_index(["source", "target"])
     first = model.edges_[0]
     assert abs(shrunken.loc[(first.source, first.target), "mean"]) < 0.9 * first.strength

@@ -101,7 +101,13 @@ def test_centrality_is_drawn_where_it_exists(boot, measure):
         assert (low, high, estimate) == pytest.approx(
             tuple(own.loc[name, ["lower", "upper", "estimate"]])
         )
-    assert ax.get_xlabel() == measure.replace("_", " ")
+    text, _, without = ax.get_xlabel().partition("\n")
+    assert text == measure.replace("_", " ")
+    left_out = sorted(set(table["column"]) - set(own.index))
+    assert sorted(without.split(": ")[0].removeprefix("not defined for ").split(", ")) == (
+        left_out or [""]
+    )
+    assert all(box.get_window_extent().y0 >= ax.bbox.y1 for box in [ax.get_legend()])
 
 
 def test_stability_has_a_line_for_every_statistic(dropping):

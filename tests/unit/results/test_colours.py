@@ -61,7 +61,9 @@ def test_texts_and_lines_stand_out(name):
         assert contrast(theme.outline(kind), theme.surface) > 3.0
     for colour in GROUP_COLOURS:
         assert contrast(theme.ink, theme.group(colour)) > 4.5
-        assert contrast(theme.ink, mixed(theme.surface, colour, theme.area)) > 7.0
+        area = mixed(theme.surface, colour, theme.area)
+        assert contrast(theme.ink, area) > 7.0
+        assert min(contrast(theme.name(colour), each) for each in (area, theme.surface)) > 4.5
 
 
 @pytest.mark.parametrize("name", THEMES)

@@ -156,12 +156,14 @@ def _chosen(args: Namespace, console: Console) -> MixedGraphicalModel:
 
 def _check_options(args: Namespace) -> None:
     """Refuse options of other criteria than the chosen one, which they may choose by themselves."""
-    given = [owners for option, owners in _BELONGS.items() if getattr(args, option)]
+    values = {option: getattr(args, option) for option in _BELONGS}
+    given = [option for option, value in values.items() if value is not None and value is not False]
     if args.select is None and given:
-        args.select = next(iter(given[0]))
+        args.select = next(iter(_BELONGS[given[0]]))
     args.select = chosen_criterion(args)
-    for option, owners in _BELONGS.items():
-        if getattr(args, option) not in (None, False) and args.select not in owners:
+    for option in given:
+        owners = _BELONGS[option]
+        if args.select not in owners:
             raise ParameterError(
                 f"--{option.replace('_', '-')} belongs to --criterion {' or '.join(owners)}, "
                 f"not to {args.select}."

@@ -147,11 +147,21 @@ def plot_differences(
             hide = np.where(np.isnan(shown), np.nan, sign[k])
             low, high = (hide * columns[f"{end}_{name}"][:count] for end in ("lower", "upper"))
             ax.hlines(places, low, high, color=colour, linewidth=0.9, zorder=1)
-    what = "P(differs)" if tested else "p"
     for row, value in zip(rows, shown, strict=True):
-        note_row(ax, row, "not tested" if np.isnan(value) else f"{what} = {value:.2g}")
+        note_row(ax, row, _verdict(value, tested))
     name_rows(ax, rows, pair_labels(columns, range(count)))
     what = "strength" if tested else "norm"
     ax.set_xlabel(f"{what} of the edge, negative for negative edges")
     ax.legend(handles=dots, frameon=False, fontsize=8, loc="best")
     return ax
+
+
+def _verdict(value: float, tested: bool) -> str:
+    """Return a probability that a pair differs, or an adjusted p-value, in words."""
+    if np.isnan(value):
+        return "not tested"
+    if not tested:
+        return f"p = {value:.2g}"
+    if value < 0.01:
+        return "P(differs) < 0.01"
+    return "P(differs) > 0.99" if value > 0.99 else f"P(differs) = {value:.2f}"

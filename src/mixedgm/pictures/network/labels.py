@@ -85,7 +85,7 @@ def name_places(
         foreign = np.delete(away, own[at], axis=1).min(axis=1, initial=np.inf)
         near = foreign < np.maximum(away[:, own[at]], 0.0) + _FARTHER
         crossed = _crossed(centres[at], half, obstacles.lines, obstacles.half_widths)
-        wrong[at] = beyond + 2.0 * near
+        wrong[at] = 4.0 * beyond + 2.0 * near
         taste[at] += crossed @ obstacles.solid
     sides = _chosen(centres, halves, wrong, taste)
     met = [_met(at, centres, halves, sides)[side] for at, side in enumerate(sides)]
@@ -134,8 +134,11 @@ def _from_box(points: Floats, centres: Floats, half: Floats) -> Floats:
     return np.asarray(np.linalg.norm(np.maximum(np.abs(points - centres) - half, 0.0), axis=2))
 
 
-def _crossed(centres: Floats, half: Floats, ends: Floats, widths: Floats) -> NDArray[np.bool_]:
-    """(boxes, lines) whether a line comes within its half width of a box; `half` fits `centres`."""
+def _crossed(centres: Floats, half: Floats, ends: Floats, widths: Floats) -> Floats:
+    """(boxes, lines) what a box costs a line, 0 for none: more, the more of the line it hides.
+
+    `half` fits `centres`.
+    """
     half = np.broadcast_to(half, centres.shape)
     enters = np.zeros((len(centres), len(ends)))
     leaves = np.ones_like(enters)
@@ -147,7 +150,8 @@ def _crossed(centres: Floats, half: Floats, ends: Floats, widths: Floats) -> NDA
         first, second = (-reach - start) / step, (reach - start) / step
         enters = np.maximum(enters, np.minimum(first, second))
         leaves = np.minimum(leaves, np.maximum(first, second))
-    return np.asarray(enters <= leaves)
+    hidden = np.minimum(leaves, 1.0) - np.maximum(enters, 0.0)
+    return np.where(enters <= leaves, 0.7 + 2.0 * hidden, 0.0)
 
 
 # -- drawing ---------------------------------------------------------------------------------------
@@ -259,7 +263,7 @@ def label_edges(
     drawn = ax.transData.transform(drawn) * scale
     places = ax.transData.transform(nodes) * scale
     centres, halves = _boxes(names, scale)
-    box = {"boxstyle": "square,pad=0.12", "facecolor": surface, "edgecolor": "none", "alpha": 0.85}
+    box = {"boxstyle": "square,pad=0.3", "facecolor": surface, "edgecolor": "none", "alpha": 0.85}
     notes = []
     for text, spots in zip(texts.values(), along, strict=True):
         note = ax.annotate(
@@ -313,20 +317,38 @@ AREA_PAD = 9.0
 """Points between a node and the border of the area of its group."""
 
 _CORNERS = 24
+_DOT = 1e-3  # makes a line of a single point, which would not be drawn
+_FAR = 3.0  # times the usual distance of neighbours: farther members have an area of their own
 
 
-def area_of(members: Sequence[int], places: Floats) -> list[list[int]]:
-    """Return corners of the areas of a group: one where no other node lies in between.
+def parts_of(members: Sequence[int], places: Floats) -> list[list[int]]:
+    """Return the members of a group by where they stand together, the largest part first.
 
-    The area is the convex hull of the members where no other node is inside; else lines between
-    members, each to the nearest that is connected already, which become wide bands.
+    Members far from the rest are a part of their own, so that no band crosses the picture.
     """
-    points = places[list(members)]
+    gaps = np.linalg.norm(places[:, None] - places[None], axis=2)
+    np.fill_diagonal(gaps, np.inf)
+    far = _FAR * float(np.median(gaps.min(axis=1)))
+    part = {at: at for at in members}
+    for a, b in ((members[a], members[b]) for a, b in _tree(places[list(members)])):
+        if gaps[a, b] <= far:
+            part = {at: part[a] if own == part[b] else own for at, own in part.items()}
+    parts = [[at for at in members if part[at] == own] for own in dict.fromkeys(part.values())]
+    return sorted(parts, key=len, reverse=True)
+
+
+def area_of(part: Sequence[int], places: Floats) -> list[list[int]]:
+    """Return corners of the areas of a part of a group: one where no other node is in between.
+
+    The area is the convex hull where no other node is inside; else lines between members, each to
+    the nearest that is connected already, which become wide bands.
+    """
+    points = places[list(part)]
     hull = _hull(points)
-    others = np.delete(places, list(members), axis=0)
+    others = np.delete(places, list(part), axis=0)
     if len(hull) < 3 or not _inside(others, points[hull]).any():
-        return [[members[at] for at in hull]]
-    return [[members[a], members[b]] for a, b in _tree(points)]
+        return [[part[at] for at in hull]]
+    return [[part[a], part[b]] for a, b in _tree(points)]
 
 
 def _hull(points: Floats) -> list[int]:
@@ -390,8 +412,11 @@ def draw_areas(
         if not at:
             continue
         tint = mixed(theme.surface, colours[group][:7], theme.area)
-        for corners in area_of(at, places):
-            path = Path(places[[*corners, corners[0]]])
+        parts = parts_of(at, places)
+        for corners in (each for part in parts for each in area_of(part, places)):
+            outline = places[[*corners, corners[0]]]
+            outline[-1] += _DOT
+            path = Path(outline)
             ax.add_artist(
                 PathPatch(
                     path,
@@ -407,9 +432,9 @@ def draw_areas(
         _write_group(
             ax,
             places,
-            at,
+            parts[0],
             label(group),
-            mixed(colours[group][:7], theme.ink, 0.55),
+            theme.name(colours[group]),
             node,
             size,
             taken,
@@ -428,7 +453,7 @@ def _write_group(
 ) -> None:
     """Write the name of a group at its border, where it meets no node and no name; else nowhere.
 
-    It is nearer to a node of its group than to any other.
+    It is nearer to one of these members of its group than to any other node.
     """
     pixel = pixel_in_points(ax)
     nodes = ax.transData.transform(places)
@@ -436,7 +461,7 @@ def _write_group(
         text,
         tuple(places[members[0]]),
         xytext=(0.0, 0.0),
-        textcoords="offset pixels",
+        textcoords="offset points",
         ha="center",
         va="center",
         fontsize=size + 1.0,
@@ -459,7 +484,7 @@ def _write_group(
             continue
         if (spot - half < frame[0]).any() or (spot + half > frame[1]).any():
             continue
-        if any(_meets_box(spot, half, box) for box in taken):
+        if any(_meets_box(spot, half + 2.0, box) for box in taken):
             continue
         # Away from the areas of other groups, better above its own than below.
         near, far = (
@@ -474,7 +499,7 @@ def _write_group(
     if best is None:
         note.remove()
         return
-    note.set_position((float(best[0]), float(best[1])))
+    note.set_position((float(best[0]) * pixel, float(best[1]) * pixel))
     taken.append(note.get_window_extent())
 
 

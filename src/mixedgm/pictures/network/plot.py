@@ -14,7 +14,14 @@ from mixedgm.base.errors import ParameterError
 from mixedgm.families import KINDS, Kind
 from mixedgm.fit.fitted import Edge, FittedModel
 from mixedgm.model.layout import Floats
-from mixedgm.pictures.canvas import axes, label, pixel_in_points, require_matplotlib, save_figure
+from mixedgm.pictures.canvas import (
+    axes,
+    close,
+    label,
+    pixel_in_points,
+    require_matplotlib,
+    save_figure,
+)
 from mixedgm.pictures.network.appearance import Appearance
 from mixedgm.pictures.network.labels import (
     AREA_PAD,
@@ -45,6 +52,8 @@ _INNER, _RING_WIDTH = 1.22, 1.42
 _WIDEST = 0.1
 """Width of the widest line where neighbouring nodes are 1 apart."""
 _POINTS = np.linspace(0.0, 1.0, 17)[:, None]
+_EDGE = 3.0
+"""Points between a name and the border of the picture."""
 _SIZE = "strength "
 _FITS = 6
 """Times that a layout is made anew for a picture of a given width."""
@@ -144,7 +153,13 @@ def draw_network(
         room = fitting(sheet.unit)
         sheet.take(places, room)
     picture = Picture.of(sheet, fitted, edges, style, bool(rings))
-    offsets = picture.place_names()
+    offsets, clear = picture.place_names()
+    if not clear and size is not None and legend and style.labels is True:
+        close(sheet.ax)
+        options["labels"] = "short"  # names have no room in this width: the key below has them
+        return draw_network(
+            fitted, layout=layout, ax=None, size=size, legend=True, rings=rings, **options
+        )
     picture.draw(offsets, rings, written)
     return picture
 
@@ -326,11 +341,14 @@ class Picture:
         ]
         return cls(sheet, fitted, edges, style, scale, reach, lines)
 
-    def place_names(self) -> dict[int, Floats]:
-        """Return where names stand from their nodes; our own figure grows until all are clear."""
+    def place_names(self) -> tuple[dict[int, Floats], bool]:
+        """Return where names stand from their nodes, and whether all are clear.
+
+        Our own figure grows until they are.
+        """
         sheet, room = self.sheet, self.sheet.room
         if room.inside:
-            return {at: np.zeros(2) for at, text in enumerate(room.texts.values()) if text}
+            return {at: np.zeros(2) for at, text in enumerate(room.texts.values()) if text}, True
         own = np.array([at for at, text in enumerate(room.texts.values()) if text], dtype=np.intp)
         shown = [label(text, 60) for text in room.texts.values() if text]
         halves = text_halves(sheet.ax, shown, room.font)
@@ -342,10 +360,10 @@ class Picture:
             found.append((int(wrong.sum()), growth, offsets))
             if not wrong.any():
                 break
-        _, growth, offsets = min(found, key=lambda each: each[:2])
+        n_wrong, growth, offsets = min(found, key=lambda each: each[:2])
         if growth != found[-1][1]:
             sheet.take(sheet.positions, room, growth)
-        return dict(zip(own.tolist(), offsets, strict=True))
+        return dict(zip(own.tolist(), offsets, strict=True)), n_wrong == 0
 
     def _obstacles(self) -> Obstacles:
         sheet, sizes = self.sheet, [edge.strength for edge in self.edges]
@@ -364,7 +382,7 @@ class Picture:
             sheet.in_points(ends.reshape(-1, 2)).reshape(-1, 2, 2),
             widths,
             solid,
-            frame * pixel_in_points(sheet.ax),
+            frame * pixel_in_points(sheet.ax) + [[_EDGE], [-_EDGE]],
         )
 
     def draw(
@@ -399,7 +417,7 @@ class Picture:
                     sheet.places[at],
                     offset,
                     room.font,
-                    ink=theme.muted if at in lonely else theme.ink,
+                    ink=theme.muted if at in lonely and not room.inside else theme.ink,
                     halo=halo,
                 )
             )

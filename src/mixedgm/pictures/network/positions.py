@@ -25,6 +25,7 @@ _ASIDE = (0.3, -0.3, 0.45, -0.45, 0.6, -0.6, 0.8, -0.8)
 """How far lines bend aside at most, where nodes are about 1 apart, smallest first."""
 _FAINT_ASIDE = 2
 """How many of these are tried for faint lines: in a crowd, wide arcs of them hide the rest."""
+_BESIDE = 0.6  # share of the room of their names that neighbours on a circle leave
 _MOST_BEND = 0.3  # of the length of a line
 _MOST_BENT = 200_000  # edges times nodes; finding bends for more takes seconds
 
@@ -254,7 +255,8 @@ def _packed(strength: Floats, boxes: Floats, place: Callable[[Floats], Floats]) 
     sizes = [
         np.ptp(_corners(s, boxes[part]), axis=0) for s, part in zip(shapes, parts, strict=True)
     ]
-    for part, shape, corner in zip(parts, shapes, _shelves(sizes), strict=True):
+    rest = float(boxes[lonely].prod(axis=1).sum())
+    for part, shape, corner in zip(parts, shapes, _shelves(sizes, rest), strict=True):
         places[part] = shape + corner
     _below(places, boxes, lonely, np.concatenate(parts) if parts else lonely[:0])
     return places
@@ -265,9 +267,12 @@ def _corners(places: Floats, boxes: Floats) -> Floats:
     return np.array([(places - boxes / 2.0).min(axis=0), (places + boxes / 2.0).max(axis=0)])
 
 
-def _shelves(sizes: Sequence[Floats]) -> list[Floats]:
-    """Return the lower left corners of rectangles on shelves, from top to bottom."""
-    area = sum(float(size.prod()) for size in sizes)
+def _shelves(sizes: Sequence[Floats], rest: float) -> list[Floats]:
+    """Return the lower left corners of rectangles on shelves, from top to bottom.
+
+    `rest` is the area of what will stand below.
+    """
+    area = sum(float(size.prod()) for size in sizes) + rest
     width = max([float(size[0]) for size in sizes] + [math.sqrt(_SHAPE * area)]) + 1e-9
     shelves: list[list[int]] = [[]]
     for at, size in enumerate(sizes):
@@ -319,6 +324,8 @@ def _circle(boxes: Floats) -> Floats:
         return np.zeros((len(boxes), 2))
     # As large as the nearest neighbours need: boxes are apart once they are in one direction.
     step = np.abs(round_ - np.roll(round_, 1, axis=0))
+    # Names may stand on either side of the circle, so that neighbours need not leave all the room.
+    boxes = np.maximum(_BESIDE * boxes, 1.0)
     least = (boxes + np.roll(boxes, 1, axis=0)) / 2.0
     ratio = np.divide(least, step, out=np.full_like(least, np.inf), where=step > 1e-9)
     gap = np.linalg.norm(step, axis=1)

@@ -10,6 +10,7 @@ import { mixed } from "./colours.js";
 
 const PAD = 11; // pixels between a node and the border of the area of its group
 const TURNS = 24;
+const FAR = 3; // times the usual distance of neighbours: farther members have an area of their own
 
 /**
  * Draw the area of every group; nothing where columns are coloured by their kind.
@@ -22,6 +23,7 @@ export function drawAreas(pen, { scene, palette }, points, room) {
   if (!scene.grouped) return;
   pen.lineJoin = pen.lineCap = "round";
   pen.lineWidth = 2 * (room.reach + PAD);
+  const far = FAR * usualGap(points);
   scene.graph.groups.forEach((group, k) => {
     const members = membersOf(scene, k);
     pen.strokeStyle = pen.fillStyle = mixed(
@@ -29,11 +31,11 @@ export function drawAreas(pen, { scene, palette }, points, room) {
       group.colour,
       palette.dark ? 0.2 : 0.28,
     );
-    for (const corners of areasOf(members, points)) {
+    const parts = partsOf(members, points, far);
+    for (const corners of parts.flatMap((part) => areasOf(part, points))) {
       pen.beginPath();
-      corners.forEach((at, k) =>
-        k === 0 ? pen.moveTo(points[at].x, points[at].y) : pen.lineTo(points[at].x, points[at].y),
-      );
+      pen.moveTo(points[corners[0]].x, points[corners[0]].y);
+      for (const at of corners) pen.lineTo(points[at].x, points[at].y);
       pen.closePath();
       pen.fill();
       pen.stroke();
@@ -64,11 +66,13 @@ export function nameAreas(pen, { scene, palette, size }, points, room, labels) {
   pen.font = `bold ${type}px system-ui, sans-serif`;
   pen.textAlign = "center";
   pen.textBaseline = "middle";
-  const areas = scene.graph.groups.map((_, k) =>
-    areasOf(membersOf(scene, k), points).map((corners) => corners.map((at) => points[at])),
+  const far = FAR * usualGap(points);
+  const parts = scene.graph.groups.map((_, k) => partsOf(membersOf(scene, k), points, far));
+  const areas = parts.map((own) =>
+    own.flatMap((part) => areasOf(part, points)).map((corners) => corners.map((at) => points[at])),
   );
   scene.graph.groups.forEach((group, k) => {
-    const members = membersOf(scene, k);
+    const members = parts[k][0] ?? [];
     const others = areas.filter((_, other) => other !== k).flat();
     const half = { x: pen.measureText(group.name).width / 2, y: 0.6 * type };
     const spot =
@@ -80,7 +84,7 @@ export function nameAreas(pen, { scene, palette, size }, points, room, labels) {
     pen.lineWidth = 3;
     pen.strokeText(group.name, spot.x, spot.y);
     pen.globalAlpha = 1;
-    pen.fillStyle = mixed(group.colour, palette.ink, 0.55);
+    pen.fillStyle = mixed(group.colour, palette.ink, 0.65);
     pen.fillText(group.name, spot.x, spot.y);
   });
 }
@@ -98,7 +102,7 @@ function membersOf(scene, group) {
  * @param {Point[]} points
  * @param {Room} room
  * @param {Point} half
- * @param {{width: number, height: number}} size
+ * @param {import("./drawing.js").Size} size
  * @param {{x: number, y: number, half: Point}[]} taken
  * @param {Point[][]} others areas of the other groups
  * @returns {Point | null}
@@ -114,12 +118,16 @@ function freeSpot(members, points, room, half, size, taken, others) {
       points[at].x * ux + points[at].y * uy > points[far].x * ux + points[far].y * uy ? at : far,
     );
     const reach = room.reach + PAD + half.x * Math.abs(ux) + half.y * Math.abs(uy);
-    const spot = { x: points[outer].x + ux * reach, y: points[outer].y + uy * reach };
+    const spot = {
+      x: points[outer].x + ux * reach,
+      y: points[outer].y + uy * reach,
+    };
+    const { x, y } = size.beyond ?? { x: 0, y: 0 };
     const beyond =
-      spot.x - half.x < 0 ||
-      spot.x + half.x > size.width ||
-      spot.y - half.y < 0 ||
-      spot.y + half.y > size.height;
+      spot.x - half.x < x ||
+      spot.x + half.x > size.width - x ||
+      spot.y - half.y < y ||
+      spot.y + half.y > size.height - y;
     const gaps = points.map((point) =>
       Math.hypot(
         Math.max(Math.abs(point.x - spot.x) - half.x, 0),
@@ -129,7 +137,10 @@ function freeSpot(members, points, room, half, size, taken, others) {
     const gap = Math.min(...gaps);
     // Nearer to its own group than to others, and not in the border of their areas.
     const far = Math.min(...gaps.filter((_, at) => !members.includes(at)), Infinity);
-    const ends = [-1, 0, 1].map((side) => ({ x: spot.x + side * half.x, y: spot.y }));
+    const ends = [-1, 0, 1].map((side) => ({
+      x: spot.x + side * half.x,
+      y: spot.y,
+    }));
     const foreign =
       far <= gap ||
       far < room.reach + PAD ||
@@ -149,28 +160,53 @@ function freeSpot(members, points, room, half, size, taken, others) {
 }
 
 /**
- * Corners of the areas of a group: the convex hull where no other column is inside, else bands
- * between members, each to the nearest that is connected already.
+ * The members of a group by where they stand together, the largest part first. Members far from the
+ * rest are a part of their own, so that no band crosses the picture.
  * @param {number[]} members
+ * @param {Point[]} points
+ * @param {number} far
+ * @returns {number[][]}
+ */
+function partsOf(members, points, far) {
+  /** @type {number[][]} */
+  const parts = [];
+  const left = new Set(members);
+  for (const first of members) {
+    if (!left.delete(first)) continue;
+    const part = [first];
+    for (const at of part) {
+      for (const other of left) {
+        if (distance(points[at], points[other]) > far) continue;
+        left.delete(other);
+        part.push(other);
+      }
+    }
+    parts.push(part);
+  }
+  return parts.sort((one, other) => other.length - one.length);
+}
+
+/**
+ * Corners of the areas of a part of a group: the convex hull where no other column is inside, else
+ * bands between members, each to the nearest that is connected already.
+ * @param {number[]} part
  * @param {Point[]} points
  * @returns {number[][]}
  */
-export function areasOf(members, points) {
-  const hull = hullOf(members, points);
-  const others = points.filter((_, at) => !members.includes(at));
+function areasOf(part, points) {
+  const hull = hullOf(part, points);
+  const others = points.filter((_, at) => !part.includes(at));
   const corners = hull.map((at) => points[at]);
-  if (hull.length < 3 || !others.some((point) => isInside(point, corners))) {
-    return hull.length > 0 ? [hull] : [];
-  }
+  if (hull.length < 3 || !others.some((point) => isInside(point, corners))) return [hull];
   /** @type {number[][]} */
   const bands = [];
-  const joined = [members[0]];
-  const left = members.slice(1);
+  const joined = [part[0]];
+  const left = part.slice(1);
   while (left.length > 0) {
     let [from, to, least] = [joined[0], left[0], Infinity];
     for (const one of joined) {
       for (const other of left) {
-        const away = Math.hypot(points[one].x - points[other].x, points[one].y - points[other].y);
+        const away = distance(points[one], points[other]);
         if (away < least) [from, to, least] = [one, other, away];
       }
     }
@@ -179,6 +215,25 @@ export function areasOf(members, points) {
     left.splice(left.indexOf(to), 1);
   }
   return bands;
+}
+
+/**
+ * The median distance of a column from its nearest neighbour.
+ * @param {Point[]} points
+ */
+function usualGap(points) {
+  const gaps = points.map((point) =>
+    Math.min(...points.map((other) => (other === point ? Infinity : distance(point, other)))),
+  );
+  return gaps.sort((one, other) => one - other)[Math.floor(gaps.length / 2)];
+}
+
+/**
+ * @param {Point} one
+ * @param {Point} other
+ */
+function distance(one, other) {
+  return Math.hypot(one.x - other.x, one.y - other.y);
 }
 
 /**

@@ -79,11 +79,19 @@ export function linkWidth(scene, room, size) {
 }
 
 /**
+ * @typedef {object} Size in pixels
+ * @property {number} width
+ * @property {number} height
+ * @property {number} ratio
+ * @property {Point} [beyond] how far the picture reaches beyond the screen on each side
+ */
+
+/**
  * @typedef {object} Sight what is looked at, from where
  * @property {Scene} scene
  * @property {Camera} camera
  * @property {Palette} palette
- * @property {{width: number, height: number, ratio: number}} size
+ * @property {Size} size
  */
 
 const AT_ONCE = 150;
@@ -405,18 +413,19 @@ export function traceShape(context, kind, x, y, radius) {
  * @param {Set<number> | null} [only]
  */
 function drawLabels(context, sight, points, room, bright, only = null) {
-  const { palette } = sight;
+  const { palette, scene } = sight;
   context.font = `${room.font}px system-ui, sans-serif`;
   context.textBaseline = "middle";
   context.textAlign = "center";
   context.lineJoin = "round";
   context.lineWidth = 4;
   context.strokeStyle = palette.surface;
-  context.fillStyle = palette.ink;
   const labels = placeLabels(context, sight, points, room, bright);
   for (const label of labels) {
     if (only !== null && !only.has(label.node)) continue;
     context.globalAlpha = bright !== null && !bright.has(label.node) ? 0.35 : 1;
+    const quiet = !room.inside && scene.around?.[label.node].length === 0;
+    context.fillStyle = quiet ? palette.muted : palette.ink;
     if (!room.inside) context.strokeText(label.text, label.x, label.y);
     context.fillText(label.text, label.x, label.y);
   }

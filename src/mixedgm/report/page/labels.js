@@ -38,7 +38,7 @@ const sides = { key: "", chosen: [] };
 /**
  * The names that are shown: of few columns all that are clear, of what stands out all.
  * @param {import("./pen.js").Pen} context
- * @param {{scene: Scene, camera: Camera, size: {width: number, height: number}}} sight
+ * @param {{scene: Scene, camera: Camera, size: import("./drawing.js").Size}} sight
  * @param {Point[]} points
  * @param {Room} room
  * @param {Set<number> | null} bright
@@ -142,7 +142,7 @@ function boxAt(side, point, width, room) {
  * own node than to any other, and cross as few lines as can be. The choice stays while one pans.
  * @param {Scene} scene
  * @param {Camera} camera
- * @param {{width: number, height: number}} size
+ * @param {import("./drawing.js").Size} size
  * @param {Point[]} points
  * @param {number[]} wide
  * @param {Room} room
@@ -191,10 +191,16 @@ function chooseSides(scene, camera, size, points, wide, room) {
 
 /**
  * @param {Box} box
- * @param {{width: number, height: number}} size
+ * @param {import("./drawing.js").Size} size
  */
 function isInside(box, size) {
-  return box.left > 2 && box.right < size.width - 2 && box.top > 2 && box.bottom < size.height - 2;
+  const { x, y } = size.beyond ?? { x: 0, y: 0 };
+  return (
+    box.left > x + 2 &&
+    box.right < size.width - x - 2 &&
+    box.top > y + 2 &&
+    box.bottom < size.height - y - 2
+  );
 }
 
 /**

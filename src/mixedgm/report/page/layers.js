@@ -106,6 +106,7 @@ class Picture {
       width: size.width + 2 * this.margin.x,
       height: size.height + 2 * this.margin.y,
       ratio: size.ratio,
+      beyond: this.margin,
     };
     this.canvas = document.createElement("canvas");
     this.canvas.width = Math.round(this.size.width * size.ratio);

@@ -106,7 +106,14 @@ export class TableView {
       const label = LIMITS[`${this.table.key} ${column.name}`];
       if (label === undefined) return [];
       const id = `least-${this.table.key}-${column.name}`;
-      const slider = element("input", { type: "range", min: 0, max: 1, step: 0.01, value: 0, id });
+      const slider = element("input", {
+        type: "range",
+        min: 0,
+        max: 1,
+        step: 0.01,
+        value: 0,
+        id,
+      });
       const shown = element("output", { for: id, class: "fine" }, "0");
       slider.addEventListener("input", () => {
         shown.textContent = Number(slider.value).toFixed(2);
@@ -227,13 +234,14 @@ export class TableView {
   }
 
   /**
-   * The colour of a bar: that of the sign of its row.
+   * The colour of a bar: that of the sign of its row, where the table has signs.
    * @param {TableColumn} column
    * @param {number} at
    */
   look(column, at) {
-    if (column.name !== "strength") return "bar";
-    const sign = this.table.columns.find((each) => each.name === "sign")?.cells[at];
+    const signs = this.table.columns.find((each) => each.name === "sign");
+    if (column.name !== "strength" || signs === undefined) return "bar";
+    const sign = signs.cells[at];
     return sign === "+" ? "positive" : sign === "-" ? "negative" : "unsigned";
   }
 }

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from mixedgm.base.errors import ParameterError, near_matches
+from mixedgm.base.parameters import ensure
 from mixedgm.base.printable import quoted
 from mixedgm.families import KINDS, indicator_ends
 from mixedgm.fit.fitted import FittedModel
@@ -226,8 +227,7 @@ def random_params(
     (smallest eigenvalue below 0.25), all of its off-diagonal entries are made smaller alike.
     """
     ranges = _ranges(sizes)
-    if not (np.isfinite(bias) and bias >= 0.0):
-        raise ParameterError.must_be("bias", "a number in [0, inf)", bias)
+    ensure(np.isfinite(bias) and bias >= 0.0, "bias", "a number in [0, inf)", bias)
     params = Params.independent(schema.spans)
     for a, b in read_graph(graph, "graph")[0].values():
         u, v = sorted((schema.node_index(a), schema.node_index(b)))
@@ -247,8 +247,7 @@ def _ranges(sizes: Any) -> dict[str, Range]:
         given = sizes if named else dict.fromkeys(EDGE_KINDS, sizes)
     ranges = dict(SIZES)
     for kind, value in given.items():
-        if kind not in EDGE_KINDS:
-            raise ParameterError.must_be("a kind in sizes", f"one of {EDGE_KINDS}", kind)
+        ensure(kind in EDGE_KINDS, "a kind in sizes", f"one of {EDGE_KINDS}", kind)
         try:
             low, high = (float(end) for end in (value if np.iterable(value) else (value, value)))
         except (TypeError, ValueError):

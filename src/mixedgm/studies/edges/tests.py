@@ -510,7 +510,8 @@ class EdgeTests:
             "as strong from a Bayes factor of 10 on",
         ]
         if len(self.tests.ridge):
-            lines.append(f"{len(self.tests.ridge)} pairs have a ridge worth one row")
+            have = "pair has" if len(self.tests.ridge) == 1 else "pairs have"
+            lines.append(f"{len(self.tests.ridge)} {have} a ridge worth one row")
         if self.tests.ratios:
             lines.append(
                 f"{len(self.tests.ratios)} pairs have the likelihood ratio as their statistic, "

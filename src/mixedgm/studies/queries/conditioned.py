@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixedgm.base.errors import ExtrapolationWarning, ParameterError, level_of_caller, near_matches
+from mixedgm.base.parameters import ensure
 from mixedgm.base.printable import quoted
 from mixedgm.fit.fitted import FittedModel
 from mixedgm.fit.report import FitReport
@@ -83,8 +84,7 @@ def read_evidence(schema: Schema, given: Mapping[Any, Any] | None) -> KnownValue
     """
     if given is None:
         return KnownValues()
-    if not hasattr(given, "items"):
-        raise ParameterError.must_be("given", "a dict such as {'sex': 'Female', 'age': 40}", given)
+    ensure(hasattr(given, "items"), "given", "a dict such as {'sex': 'Female', 'age': 40}", given)
     wrong: list[str] = []
     read: dict[str, tuple[float | Level, float]] = {}
     for name, value in given.items():

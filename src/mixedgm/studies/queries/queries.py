@@ -10,7 +10,7 @@ import numpy as np
 
 from mixedgm.base.errors import ParameterError, TooLargeError
 from mixedgm.base.parallel import RandomState, seeds
-from mixedgm.base.parameters import is_integer
+from mixedgm.base.parameters import ensure, is_integer
 from mixedgm.base.printable import number_of, quoted
 from mixedgm.fit.fitted import FittedModel
 from mixedgm.model.layout import Floats
@@ -268,8 +268,7 @@ def sample_rows(
     from mixedgm.joint.sampled import draw
 
     for name, value in {"n": n, **sweeps}.items():
-        if not is_integer(value, 1):
-            raise ParameterError.must_be(name, "an integer of at least 1", value)
+        ensure(is_integer(value, 1), name, "an integer of at least 1", value)
     evidence, rest = asked_model(fitted, given)
     schema = fitted.schema
     whole_names = rest.schema.names if rounded else ()

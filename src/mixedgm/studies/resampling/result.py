@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mixedgm.base.errors import ParameterError, near_matches
-from mixedgm.base.parameters import ensure_in
+from mixedgm.base.parameters import ensure, ensure_in
 from mixedgm.base.printable import quoted
 from mixedgm.fit.fitted import FittedModel
 from mixedgm.model.layout import Floats, Ints
@@ -526,8 +526,7 @@ class Bootstrap:
         """
         self._only("case-dropping", "cs_coefficient()")
         for name, value in (("correlation", correlation), ("probability", probability)):
-            if not 0.0 < value <= 1.0:
-                raise ParameterError.must_be(name, "a number in (0, 1]", value)
+            ensure(0.0 < value <= 1.0, name, "a number in (0, 1]", value)
         cs = self._cs_coefficients(correlation, probability)
         if statistic is None:
             values = np.array(list(cs.values()))

@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from mixedgm.base.errors import (
     Finding,
-    ParameterError,
     Severity,
     TableError,
     TableTypeError,
@@ -23,6 +22,7 @@ from mixedgm.base.errors import (
     near_matches,
 )
 from mixedgm.base.parallel import n_workers
+from mixedgm.base.parameters import ensure
 from mixedgm.base.printable import few, number_of, quoted, rows
 from mixedgm.families import KINDS
 from mixedgm.model.nodes import Floats, Mask
@@ -226,8 +226,7 @@ def check_table(
 def missing_of(how: Reading) -> MissingArg:
     """Return what is done about missing values, checked."""
     missing = how.get("missing", "error")
-    if missing not in get_args(MissingArg):
-        raise ParameterError.must_be("missing", "'error', 'drop' or 'model'", missing)
+    ensure(missing in get_args(MissingArg), "missing", "'error', 'drop' or 'model'", missing)
     return missing
 
 

@@ -9,6 +9,7 @@ import pytest
 import mixedgm as mg
 from mixedgm.base.errors import ParameterError
 from mixedgm.fit.fitted import Edge
+from mixedgm.pictures.network.labels import area_of, parts_of
 from mixedgm.pictures.network.plot import plot_network
 from mixedgm.pictures.network.positions import bends, positions
 from mixedgm.pictures.network.sizes import abbreviated
@@ -95,6 +96,18 @@ def test_names_beside_nodes_are_clear_and_the_canvas_is_filled(n_nodes, n_edges,
     apart = np.linalg.norm(nodes[:, None] - nodes[None], axis=2)[np.triu_indices(n_nodes, 1)]
     # Nodes share the canvas: each has more than a third of what an even grid would give it.
     assert apart.min() > np.sqrt(frame.prod() / n_nodes) / 3.5
+
+
+def test_long_names_without_room_in_a_journal_become_short_ones_with_a_key():
+    model = random_graph(60, 130, 0)
+    drawing = model.plot(size="column")
+    assert faults(drawing) == []
+    names = list(model.fitted_.schema.names)
+    keys = [text.get_text().split("  ")[1] for text in drawing.ax.figure.texts]
+    assert set(keys) <= set(names)
+    assert len(names_of(drawing.ax)) == 60
+    few = random_graph(12, 20, 0).plot(size="column")
+    assert not few.ax.figure.texts
 
 
 @pytest.mark.parametrize("n_nodes", [9, 25, 60])
@@ -216,6 +229,53 @@ def test_groups_have_a_circle_each():
         assert radii == pytest.approx(np.full(len(own), radii[0]))
         others = np.array([place for name, place in places.items() if name not in members])
         assert np.linalg.norm(others - own.mean(axis=0), axis=1).min() > radii[0]
+
+
+def group_names(drawing):
+    """Boxes of the names of groups by text, in inches."""
+    figure = drawing.ax.figure
+    figure.canvas.draw()
+    boxes = {
+        text.get_text(): text.get_window_extent().extents / figure.dpi
+        for text in drawing.ax.texts
+        if text.get_gid() == "group name"
+    }
+    return {text: box.reshape(2, 2) for text, box in boxes.items()}
+
+
+@pytest.mark.parametrize("layout", ["spring", "groups"])
+def test_names_of_groups_are_clear_at_every_resolution(layout):
+    model = random_graph(25, 60, 0)
+    groups = {f"group {k}": list(model.schema_.names[k::4]) for k in range(4)}
+    drawing = model.plot(groups=groups, layout=layout)
+    before = group_names(drawing)
+    assert len(before) >= 3
+    drawing.ax.figure.set_dpi(300)
+    for text, box in group_names(drawing).items():
+        np.testing.assert_allclose(box, before[text], atol=0.03)
+    drawing.ax.figure.set_dpi(100)
+    nodes, boxes, radius = measured(drawing)
+    every = [*boxes, *(72.0 * box for box in group_names(drawing).values())]
+    for a, b in itertools.combinations(every, 2):
+        assert not ((a[0] < b[1]).all() and (b[0] < a[1]).all())
+    own = np.array(every[len(boxes) :])
+    assert gaps(nodes, own).min() > 0.9 * radius
+    size = 72.0 * drawing.ax.figure.get_size_inches()
+    assert (own >= 0.0).all()
+    assert (own <= size).all()
+
+
+def test_a_member_far_from_its_group_has_an_area_of_its_own():
+    near = [(0.0, 0.0), (1.0, 0.0), (1.0, 1.0), (0.0, 1.0)]
+    places = np.array([*near, (9.0, 9.0), (2.0, 0.0), (3.0, 0.0)])
+    assert parts_of([4, 0, 1, 2, 3], places) == [[0, 1, 2, 3], [4]]
+    (square,) = area_of(range(4), places)
+    assert set(square) == {0, 1, 2, 3}
+    assert area_of([4], places) == [[4]]
+    between = np.array([*near, (0.5, 0.5)])
+    bands = area_of(range(4), between)  # another column stands in their middle
+    assert {len(band) for band in bands} == {2}
+    assert {at for band in bands for at in band} == {0, 1, 2, 3}
 
 
 def test_layouts_are_averaged_over_models():
