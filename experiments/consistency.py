@@ -51,7 +51,7 @@ def model(family: str, strength: float) -> mg.MixedGraphicalModel:
         _, ladder = mg.datasets.make_ladder(1, 4, random_state=0, **sizes)
         params = ladder.params_.joint
         columns = {c.name: len(c.levels) or "continuous" for c in ladder.schema_.nodes}
-    p, n_levels = params.n_gaussian, params.n_levels
+    p, n_levels = params.n_numbers, params.n_levels
     whole = ConditionalGaussian.independent(p + 1, (*n_levels, 2))
     inside = slice(0, sum(n_levels))
     whole.precision[:p, :p] = params.precision

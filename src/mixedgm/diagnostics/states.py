@@ -105,7 +105,7 @@ class StateRows:
     def softmax(self, coef: Coefficients, gradient: Gradient) -> SoftmaxSums:
         """Loss per discrete node and the mean of z E' as asked, in the distribution."""
         clock = time.perf_counter()
-        nodes, p = self.nodes, self.nodes.n_gaussian
+        nodes, p = self.nodes, len(self.given_y.covariance)
         loss, mean_terms = np.zeros(len(nodes.n_levels)), np.zeros(int(nodes.term_start[-1]))
         support, all_pairs = np.zeros(len(coef.values)), np.zeros((nodes.n_columns,) * 2)[:, p:]
         for node in coef.nodes.tolist():
@@ -191,7 +191,7 @@ class StateRows:
 
     def _seen(self, coef: Coefficients, node: int) -> Ints:
         """The numbers that predict a discrete node; they come first, after its own terms."""
-        target, incidence = self.nodes.n_gaussian + node, coef.incidence
+        target, incidence = self.nodes.discrete_nodes[node], coef.incidence
         entries = slice(*incidence.target_ptr[target : target + 2].tolist())
         predictors = incidence.predictor[entries]
         return np.asarray(predictors[self.nodes.gaussian_nodes[predictors]])
@@ -206,7 +206,7 @@ class StateRows:
 
     def _split(self, coef: Coefficients, node: int) -> _Split:
         """Split x into directions in which the logits of a discrete node vary, and a rest."""
-        p, incidence = self.nodes.n_gaussian, coef.incidence
+        p, incidence = len(self.given_y.covariance), coef.incidence
         slopes = np.zeros((p, int(self.nodes.width[p + node])))
         entries = incidence.entries_of(p + node)
         column = incidence.entry_column[entries]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol, Self
 
 import numpy as np
@@ -78,6 +79,11 @@ class Family(ABC):
     def states(self, own: Floats) -> States:
         """The states of a single column; values that cannot occur are left out."""
 
+    def on(self, put: Callable[[Floats], Array]) -> Self:
+        """The family with its arrays where `put` puts them."""
+        arrays = {name: put(x) for name, x in vars(self).items() if isinstance(x, np.ndarray)}
+        return replace(self, **arrays)  # type: ignore[type-var]
+
     @classmethod
     def stacked(cls, families: Sequence[Self]) -> Self:
         """One family of all the columns of several."""
@@ -86,6 +92,9 @@ class Family(ABC):
 
 class Conditional(ABC):
     """Distributions of G columns in n rows."""
+
+    xp: Any
+    """Library of the arrays."""
 
     @property
     @abstractmethod
@@ -101,6 +110,10 @@ class Conditional(ABC):
     @abstractmethod
     def terms(self) -> Array:
         """(G, terms, n) expected statistics of the own terms."""
+
+    def term_sums(self, weight: Array | None) -> Array:
+        """(G, terms) `terms` summed over rows, times weights where there are some."""
+        return self.xp.sum(self.terms if weight is None else self.terms * weight, axis=2)
 
     @abstractmethod
     def covariances(self) -> tuple[Array, Array]:

@@ -66,14 +66,14 @@ class FiniteFamily(Family):
         """Features of the values."""
         return self._chosen(self.features, codes)
 
-    def _table(self, table: Array | None, n_columns: int) -> Array:
+    def table(self, table: Array | None, n_columns: int) -> Array:
         """A table (G, V, k); the unit matrix in place of None."""
         one = np.eye(self.n_values)
         return np.broadcast_to(one, (n_columns, *one.shape)) if table is None else table
 
     def _chosen(self, table: Array | None, codes: Codes) -> Floats:
         """(G, k, n) rows of tables (G, V, k) with these numbers."""
-        tables = self._table(table, len(codes))
+        tables = self.table(table, len(codes))
         parts = [np.take(one, code, axis=0).T for one, code in zip(tables, codes, strict=True)]
         return np.asarray(parts[0][None] if len(parts) == 1 else np.stack(parts))
 
@@ -107,8 +107,10 @@ class FiniteFamily(Family):
         def padded(tables: list[Any]) -> Any:
             if tables[0] is None:
                 return None
-            parts = [np.pad(x, ((0, 0), (0, most - x.shape[1]), (0, 0))) for x in tables]
-            return np.concatenate(parts)
+            out = np.zeros((len(tables), most, tables[0].shape[2]))
+            for to, (table,) in zip(out, tables, strict=True):
+                to[: len(table)] = table
+            return out
 
         most = max(each.n_values for each in families)
         tables = (padded([getattr(x, name) for x in families]) for name in ("scores", "features"))
@@ -175,22 +177,27 @@ class FiniteConditional(Conditional):
         """Expected features."""
         return self.mean(self.family.features)
 
+    def term_sums(self, weight: Array | None) -> Array:
+        """Expected features, summed over rows before values."""
+        chance = self.chance if weight is None else self.chance * weight
+        return self.mean(self.family.features, self.xp.sum(chance, axis=2)[:, :, None])[:, :, 0]
+
     def covariances(self) -> tuple[Array, Array]:
         """Covariances of scores; and with features."""
-        family, (n_columns, _, n) = self.family, self.logits.shape
-        scores, features = (
-            family._table(table, n_columns) for table in (family.scores, family.features)
-        )
+        family, xp, (n_columns, _, n) = self.family, self.xp, self.logits.shape
+        scores = family.table(family.scores, n_columns)
 
-        def covariance(other: Array, mean: Array) -> Array:
+        def second(other: Array | None) -> Array:
+            if other is None:
+                return _turned(xp, scores)[:, :, :, None] * self.chance[:, None, :, :]
             products = scores[:, :, :, None] * other[:, :, None, :]
             sizes = products.shape[2:]
-            second = self.mean(self.xp.reshape(products, (n_columns, -1, math.prod(sizes))))
-            second = self.xp.reshape(second, (n_columns, *sizes, n))
-            second -= self.columns[:, :, None, :] * mean[:, None, :, :]
-            return second
+            found = self.mean(xp.reshape(products, (n_columns, -1, math.prod(sizes))))
+            return xp.reshape(found, (n_columns, *sizes, n))
 
-        return covariance(scores, self.columns), covariance(features, self.terms)
+        mean = self.columns[:, :, None, :]
+        of_columns = second(family.scores) - mean * self.columns[:, None, :, :]
+        return of_columns, second(family.features) - mean * self.terms[:, None, :, :]
 
     def scores(self, codes: Codes, numbers: Floats) -> Floats:
         """Expected features less those of the values."""

@@ -216,11 +216,6 @@ class HurdleKind(Kind):
         both = np.column_stack([values != 0.0, self.amounts(values)])
         return np.asarray((both - self.centre) / self.scale)
 
-    def statistics(self, values: Floats) -> Floats:
-        """(n, 3) statistics of the own terms: b, y, -y^2 / 2, with y in units of its scale."""
-        y = self.amounts(values) / self.scale[1]
-        return np.column_stack([values != 0.0, y, -0.5 * y**2])
-
     @property
     def constants(self) -> tuple[float, float, float]:
         """Constants of a pass over the rows: 1 / scale of b, and centre / scale of x and of b."""

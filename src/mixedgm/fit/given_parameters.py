@@ -226,7 +226,7 @@ def _not_finite(params: Params) -> list[str]:
 
 def _asymmetric(schema: Schema, params: Params, blocks: Mapping[str, Floats]) -> list[str]:
     spans = schema.spans
-    columns = schema.nodes[: spans.n_gaussian + spans.first_indicator]
+    columns = schema.nodes[: int(np.count_nonzero(spans.numeric_nodes))]
     numbers = [name for c in columns for name in c.node_kind.axis(c.name, ())]
     levels = [f"{c.name}={x}" for c in schema.nodes[len(columns) :] for x in c.level_names]
     names = {

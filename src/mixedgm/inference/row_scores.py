@@ -193,7 +193,7 @@ class Scorer:
         nodes = self.layout.nodes
         parts = [design_column[nodes.numeric]]
         for j in range(nodes.first_indicator, len(nodes.n_levels)):
-            at = nodes.columns_of(nodes.n_gaussian + j)
+            at = nodes.columns_of(nodes.discrete_nodes[j])
             parts.append(design_column[at] @ level_basis(nodes.n_levels[j]))
         return np.concatenate(parts)
 

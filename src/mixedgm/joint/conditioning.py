@@ -54,7 +54,7 @@ def log_weight(params: ConditionalGaussian, numbers: Floats, codes: NDArray[np.i
 
     Examples
     --------
-    >>> params = ConditionalGaussian.independent(n_gaussian=1, n_levels=(2,))
+    >>> params = ConditionalGaussian.independent(n_numbers=1, n_levels=(2,))
     >>> log_weight(params, np.array([[2.0]]), np.array([[0]]))
     array([-2.])
     """
@@ -83,7 +83,7 @@ def among(params: ConditionalGaussian, numbers: Ints, discrete: Ints) -> Conditi
 
     Examples
     --------
-    >>> params = ConditionalGaussian.independent(n_gaussian=2, n_levels=(2, 3))
+    >>> params = ConditionalGaussian.independent(n_numbers=2, n_levels=(2, 3))
     >>> among(params, np.array([1]), np.array([1])).n_levels
     (3,)
     """

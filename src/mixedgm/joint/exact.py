@@ -57,16 +57,16 @@ def exact(
 
     Examples
     --------
-    >>> round(exact(ConditionalGaussian.independent(n_gaussian=1, n_levels=(2,))).log_partition, 6)
+    >>> round(exact(ConditionalGaussian.independent(n_numbers=1, n_levels=(2,))).log_partition, 6)
     1.612086
     """
     given_y = gaussian(params)
-    field, log_constant = integrate_out(params, range(params.n_gaussian))
+    field, log_constant = integrate_out(params, range(params.n_numbers))
     try:
         tree = calibrate(field, together=together, limit=limit)
     except DistributionError as error:
         raise renumbered(
-            error, range(params.n_gaussian, params.n_gaussian + len(params.n_levels))
+            error, range(params.n_numbers, params.n_numbers + len(params.n_levels))
         ) from None
     return Exact(params, given_y, tree, log_constant + float(tree.log_z[0]))
 
@@ -76,7 +76,7 @@ def all_states(model: Exact) -> tuple[Ints, Floats]:
 
     Examples
     --------
-    >>> model = ConditionalGaussian.independent(n_gaussian=1, n_levels=(2, 3))
+    >>> model = ConditionalGaussian.independent(n_numbers=1, n_levels=(2, 3))
     >>> codes, probability = all_states(exact(model))
     >>> codes[-1], probability.round(3)
     (array([1, 2]), array([0.167, 0.167, 0.167, 0.167, 0.167, 0.167]))
@@ -165,7 +165,7 @@ def log_partition(params: ConditionalGaussian, *, limit: int = LIMIT) -> float:
 
     Examples
     --------
-    >>> round(log_partition(ConditionalGaussian.independent(n_gaussian=2, n_levels=(3,))), 6)
+    >>> round(log_partition(ConditionalGaussian.independent(n_numbers=2, n_levels=(3,))), 6)
     2.936489
     """
     return exact(params, limit=limit).log_partition
@@ -183,7 +183,7 @@ def log_density(
 
     Examples
     --------
-    >>> params = ConditionalGaussian.independent(n_gaussian=1, n_levels=(2,))
+    >>> params = ConditionalGaussian.independent(n_numbers=1, n_levels=(2,))
     >>> log_density(params, np.array([[0.0]]), np.array([[1]])).round(6)
     array([-1.612086])
     """
@@ -196,7 +196,7 @@ def expectations(params: ConditionalGaussian, *, limit: int = LIMIT) -> Expectat
 
     Examples
     --------
-    >>> model = ConditionalGaussian.independent(n_gaussian=1, n_levels=(2, 4))
+    >>> model = ConditionalGaussian.independent(n_numbers=1, n_levels=(2, 4))
     >>> expectations(model).pairs[0, 2:]
     array([0.125, 0.125, 0.125, 0.125])
     """

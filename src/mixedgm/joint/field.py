@@ -34,13 +34,13 @@ def integrate_out(
 
     Examples
     --------
-    >>> params = ConditionalGaussian.independent(n_gaussian=2, n_levels=(2,))
+    >>> params = ConditionalGaussian.independent(n_numbers=2, n_levels=(2,))
     >>> rest, log_constant = integrate_out(params, [0, 1])
-    >>> rest.n_gaussian, round(log_constant, 6)
+    >>> rest.n_numbers, round(log_constant, 6)
     (0, 1.837877)
     """
     out = np.asarray(sorted(numbers), dtype=np.int64)
-    rest = np.setdiff1d(np.arange(params.n_gaussian), out)
+    rest = np.setdiff1d(np.arange(params.n_numbers), out)
     made = factor(params.precision[np.ix_(out, out)])
     # Everything is a product with the root: exact zeros stay zeros and symmetry is kept.
     alpha, rho = made.root @ params.linear[out], made.root @ params.shift[out]
@@ -101,7 +101,7 @@ def gaussian(params: ConditionalGaussian) -> Gaussian:
 
     Examples
     --------
-    >>> gaussian(ConditionalGaussian.independent(n_gaussian=2, n_levels=(2,))).covariance
+    >>> gaussian(ConditionalGaussian.independent(n_numbers=2, n_levels=(2,))).covariance
     array([[1., 0.],
            [0., 1.]])
     """

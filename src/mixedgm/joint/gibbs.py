@@ -53,13 +53,13 @@ def draw(
 
     Examples
     --------
-    >>> params = ConditionalGaussian.independent(n_gaussian=1, n_levels=(2, 3))
+    >>> params = ConditionalGaussian.independent(n_numbers=1, n_levels=(2, 3))
     >>> numbers, codes = draw(params, 5, rng=np.random.default_rng(0), sweeps=10)
     >>> numbers.shape, codes.shape
     ((5, 1), (5, 2))
     """
     given_y = gaussian(params)
-    field, _ = integrate_out(params, range(params.n_gaussian))
+    field, _ = integrate_out(params, range(params.n_numbers))
     codes = random_start(params, n, rng)
     begin_chains(params.n_levels, n, sweeps, by_scores=params.seen is not None)
     sweep(field, codes, sweeps, rng)
@@ -90,7 +90,7 @@ def chains(
 
     Examples
     --------
-    >>> params = ConditionalGaussian.independent(n_gaussian=1, n_levels=(2, 3))
+    >>> params = ConditionalGaussian.independent(n_numbers=1, n_levels=(2, 3))
     >>> found = chains(params, 8, 50, rng=np.random.default_rng(0), burn_in=10)
     >>> found.codes.shape, found.diagnostics.good
     ((50, 8, 2), False)
@@ -98,7 +98,7 @@ def chains(
     R-hat at most 1.005, effective sample size at least 322 of 400
     """
     given_y = gaussian(params)
-    field, _ = integrate_out(params, range(params.n_gaussian))
+    field, _ = integrate_out(params, range(params.n_numbers))
     state = random_start(params, n_chains, rng)
     n_sweeps, by_scores = burn_in + thin * n_keep, params.seen is not None
     size = params.n_levels, n_chains, n_sweeps
@@ -121,7 +121,7 @@ def random_start(params: ConditionalGaussian, n: int, rng: np.random.Generator) 
     for j, levels in enumerate(allowed_levels(params)):
         if len(levels) == 0:
             raise DistributionError(
-                "no level of {columns} has a chance: every bias is -inf", (params.n_gaussian + j,)
+                "no level of {columns} has a chance: every bias is -inf", (params.n_numbers + j,)
             )
         codes[:, j] = levels[rng.integers(len(levels), size=n)]
     return as_codes(params, codes)
@@ -178,7 +178,7 @@ def draw_numbers(
     given_y: Gaussian, params: ConditionalGaussian, codes: Codes, rng: np.random.Generator
 ) -> Floats:
     """Draw x from its Gaussian given the codes of every row."""
-    numbers = rng.standard_normal((len(codes), params.n_gaussian)) @ given_y.factor.root
+    numbers = rng.standard_normal((len(codes), params.n_numbers)) @ given_y.factor.root
     numbers += given_y.start
     add_level_rows(numbers, codes, params.level_start, given_y.shift)
     return np.asarray(numbers)
@@ -246,7 +246,7 @@ class GradientChains:
             *by_batch, overall = ((one.column_mean, one.column_second) for one in expected)
             return by_batch, overall, states
         # Values may be too many for tables of pairs of them.
-        width, p = nodes.n_columns + nodes.n_scored_terms, nodes.n_gaussian
+        width, p = nodes.n_columns + nodes.n_scored_terms, params.n_numbers
         mean, second = np.zeros((BATCHES, width)), np.zeros((BATCHES, width, width))
 
         def add(codes: Codes) -> None:
@@ -270,7 +270,7 @@ class GradientChains:
         self, params: ConditionalGaussian, sweeps: int, count: Callable[[Codes], None]
     ) -> Codes:
         """Let all chains go on, show their states after every sweep, and return some of them."""
-        field, _ = integrate_out(params, range(params.n_gaussian))
+        field, _ = integrate_out(params, range(params.n_numbers))
         burn_in = max(2, sweeps // 4)
         if self.codes is None:
             self.codes = random_start(field, self.n_chains, self.rng)

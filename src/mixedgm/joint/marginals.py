@@ -82,7 +82,7 @@ def marginal(
 
     Examples
     --------
-    >>> params = ConditionalGaussian.independent(n_gaussian=1, n_levels=(2, 3))
+    >>> params = ConditionalGaussian.independent(n_numbers=1, n_levels=(2, 3))
     >>> params.shift[0, 1] = 1.0
     >>> found = marginal(params, numbers=[0], discrete=[0])
     >>> found.prob.round(3), found.mean.ravel(), found.gaussian
@@ -95,7 +95,7 @@ def marginal(
         raise TooLargeError(
             f"a table over {{columns}} has {prod(shape):.3g} entries, more than the limit of "
             f"{limit:,}. To fix: ask for fewer columns at a time, or raise limit=",
-            tuple(params.nodes.n_gaussian + j for j in discrete),
+            tuple(params.nodes.discrete_nodes[list(discrete)].tolist()),
         )
     states = None
     if isinstance(params, Params):
@@ -151,7 +151,7 @@ def _per_state(
     """Probability, mean and covariance in every joint state of these."""
     kept = np.asarray(sorted(numbers), dtype=np.int64)
     gaussian(params)  # the whole model must be valid, not only what is left of it
-    reduced, _ = integrate_out(params, np.setdiff1d(np.arange(params.n_gaussian), kept).tolist())
+    reduced, _ = integrate_out(params, np.setdiff1d(np.arange(params.n_numbers), kept).tolist())
     n_states = prod(params.n_levels[j] for j in discrete)
     grid = np.indices([params.n_levels[j] for j in discrete], dtype=np.int64)
     codes = np.ascontiguousarray(grid.reshape(len(discrete), n_states).T)
@@ -167,7 +167,7 @@ def _per_state(
             if k:
                 covariance[block] = tree.covariance_of(shift)
     except DistributionError as error:
-        hidden = params.n_gaussian - k + np.arange(params.n_gaussian + len(params.n_levels))
+        hidden = params.n_numbers - k + np.arange(params.n_numbers + len(params.n_levels))
         raise renumbered(error, hidden) from None
     covariance += rest.given_y.covariance
     prob = np.exp(log_weight - logsumexp(log_weight))
@@ -262,11 +262,11 @@ def entropy(
 
     Examples
     --------
-    >>> params = ConditionalGaussian.independent(n_gaussian=1, n_levels=(2, 4))
+    >>> params = ConditionalGaussian.independent(n_numbers=1, n_levels=(2, 4))
     >>> entropy(params, Columns(discrete=(1,)))
     Estimate(value=1.3862943611198906, error=0.0, exact=True)
     """
-    everything = Columns(tuple(range(params.n_gaussian)), tuple(range(len(params.n_levels))))
+    everything = Columns(tuple(range(params.n_numbers)), tuple(range(len(params.n_levels))))
     asked = everything if columns is None else columns
     check_columns(params, asked.numbers, asked.discrete)
     value = _closed_form(params, asked, limit)
@@ -287,7 +287,7 @@ def mutual_information(
 
     Examples
     --------
-    >>> params = ConditionalGaussian.independent(n_gaussian=2, n_levels=())
+    >>> params = ConditionalGaussian.independent(n_numbers=2, n_levels=())
     >>> params.precision[:] = [[1.0, 0.6], [0.6, 1.0]]
     >>> found = mutual_information(params, Columns(numbers=(0,)), Columns(numbers=(1,)))
     >>> round(found.value, 6), found.exact

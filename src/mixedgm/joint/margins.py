@@ -243,7 +243,7 @@ class _Point:
         Indicators of one column sum to one, which leaves a direction without curvature and without
         gradient.  A level that is much rarer than in the table would ask for a huge step.
         """
-        p, table = self.params.n_gaussian, self.table
+        p, table = self.params.n_numbers, self.table
         out = self._covariance(table.layout.term_column)
         floor = np.maximum(table.variance - np.diagonal(out), 0.0) + 1e-12
         floor[p:] += table.absent
@@ -253,7 +253,7 @@ class _Point:
 
     def _squares(self) -> tuple[Floats, Floats]:
         """Slopes of -x^2 / 2 on x and the indicators, and the covariance of what is left."""
-        p, layout = self.params.n_gaussian, self.table.layout
+        p, layout = self.params.n_numbers, self.table.layout
         whole = Covariance.of(layout, self.states, self.given_y, self.moments).dense()
         linear = np.r_[layout.linear, layout.biases]
         among, mixed = whole[np.ix_(linear, linear)], whole[layout.diagonal, :][:, linear]
@@ -264,7 +264,7 @@ class _Point:
 
     def moved(self, step: Floats) -> tuple[Floats, ConditionalGaussian]:
         """The own terms and the parameters after a step."""
-        p, m = self.params.n_gaussian, self.n_linear
+        p, m = self.params.n_numbers, self.n_linear
         precision = self.params.precision.copy()
         precision[np.diag_indices(p)] += step[m:]
         linear, terms = self.params.linear + step[:p], self.terms + step[p:m]
@@ -620,18 +620,16 @@ def _target(nodes: Nodes, margins: Margins) -> Floats:
 def _drawn(params: Params, state: ChainState, rng: np.random.Generator, first: int = 0) -> Floats:
     """(rows, terms) statistics of the terms, in rows that the chains go on to draw."""
     model, nodes = SpikedColumns.of(params, KnownColumns.none()), params.nodes
-    numbers = nodes.gaussian
     model.sweep(state, first, rng)
     blocks = []
     for _ in range(_KEPT):
         model.sweep(state, _THIN, rng)
         real, codes = model.drawn(state, rng), state.codes
-        parts = [real[:, numbers], *nodes.spiked_statistics(real)]
-        for j in range(nodes.n_spiked, len(nodes.n_levels)):
-            scored = j < nodes.first_indicator and not nodes.free[j]
-            table = nodes.term_features(j) if scored else np.eye(nodes.n_levels[j])
-            parts.append(table[codes[:, j]])
-        blocks.append(np.hstack([*parts, -0.5 * real[:, numbers] ** 2]))
+        every = nodes.own_statistics(real, codes)
+        squares = [every[0][:, 1]] if nodes.gaussian_nodes[0] else []
+        parts = [every[0][:, 0], *every[1:]] if squares else every
+        flat = [part.reshape(-1, len(codes)) for part in (*parts, *squares)]
+        blocks.append(np.concatenate(flat).T)
     return np.vstack(blocks)
 
 

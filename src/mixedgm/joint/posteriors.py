@@ -72,7 +72,7 @@ def posterior(
 
     Examples
     --------
-    >>> params = ConditionalGaussian.independent(n_gaussian=1, n_levels=(2, 2))
+    >>> params = ConditionalGaussian.independent(n_numbers=1, n_levels=(2, 2))
     >>> params.shift[0] = [0.0, 4.0, 0.0, 0.0]
     >>> found = posterior(params, KnownColumns([], [1], np.zeros((1, 0)), np.array([[0]])))
     >>> found.mean.round(3), found.levels.round(2)
@@ -139,7 +139,7 @@ def log_marginal(params: ConditionalGaussian, known: KnownColumns, *, limit: int
 
     Examples
     --------
-    >>> params = ConditionalGaussian.independent(n_gaussian=1, n_levels=(2, 4))
+    >>> params = ConditionalGaussian.independent(n_numbers=1, n_levels=(2, 4))
     >>> np.exp(log_marginal(params, KnownColumns([], [1], np.zeros((1, 0)), np.array([[3]]))))
     array([0.25])
     """
@@ -163,7 +163,7 @@ def posterior_draw(
 
     Examples
     --------
-    >>> params = ConditionalGaussian.independent(n_gaussian=1, n_levels=(2, 3))
+    >>> params = ConditionalGaussian.independent(n_numbers=1, n_levels=(2, 3))
     >>> known = KnownColumns([0], [0], np.zeros((5, 1)), np.zeros((5, 1), int))
     >>> x, y = posterior_draw(params, known, rng=np.random.default_rng(0))
     >>> x.shape, y.shape
@@ -201,7 +201,7 @@ def log_density_of(
 
     Examples
     --------
-    >>> params = ConditionalGaussian.independent(n_gaussian=1, n_levels=(2,))
+    >>> params = ConditionalGaussian.independent(n_numbers=1, n_levels=(2,))
     >>> params.shift[0] = [-1.0, 1.0]
     >>> nothing = KnownColumns.none(2)
     >>> found, exact = log_density_of(params, 0, np.array([0.0, 1.0]), nothing)
@@ -298,7 +298,7 @@ class UnknownColumns:
     numbers: Ints
     discrete: Ints
     """Positions of the unknown numbers and states in the whole model."""
-    n_gaussian: int
+    n_numbers: int
     """Numbers of the whole model."""
     linear: Floats
     """(n, p') linear terms of the unknown numbers."""
@@ -323,7 +323,7 @@ class UnknownColumns:
 
         Examples
         --------
-        >>> params = ConditionalGaussian.independent(n_gaussian=2, n_levels=(2,))
+        >>> params = ConditionalGaussian.independent(n_numbers=2, n_levels=(2,))
         >>> params.precision[0, 1] = params.precision[1, 0] = 0.5
         >>> known = KnownColumns([0], [], np.array([[2.0], [4.0]]), np.zeros((2, 0), int))
         >>> UnknownColumns.of(params, known).linear
@@ -333,7 +333,7 @@ class UnknownColumns:
         if params.seen is not None:
             known = known.in_order
         numbers, discrete = (np.asarray(k, np.int64) for k in (known.numbers, known.discrete))
-        rest = np.setdiff1d(np.arange(params.n_gaussian), numbers)
+        rest = np.setdiff1d(np.arange(params.n_numbers), numbers)
         left = np.setdiff1d(np.arange(len(params.n_levels)), discrete)
         inside, outside = levels_of(params, discrete), levels_of(params, left)
         values = np.ascontiguousarray(known.values, dtype=np.float64)
@@ -352,15 +352,15 @@ class UnknownColumns:
             given_y = gaussian(model)
         except DistributionError as error:  # about what is left of the whole model
             raise renumbered(error, rest) from None
-        field, _ = integrate_out(model, range(model.n_gaussian))
+        field, _ = integrate_out(model, range(model.n_numbers))
         root = given_y.factor.root
         rho, alpha = root @ model.shift, linear @ root.T
         weight = log_weight(inner, values, known.codes) if known_terms else np.zeros(len(values))
-        constant = 0.5 * (model.n_gaussian * LOG_TWO_PI - given_y.factor.log_det)
+        constant = 0.5 * (model.n_numbers * LOG_TWO_PI - given_y.factor.log_det)
         return cls(
             rest,
             left,
-            params.n_gaussian,
+            params.n_numbers,
             linear,
             given_y,
             field,
@@ -384,7 +384,7 @@ class UnknownColumns:
         try:
             yield from side_by_side(self.field, self.unary, limit=limit, pairs=pairs)
         except DistributionError as error:
-            raise renumbered(error, self.n_gaussian + self.discrete) from None
+            raise renumbered(error, self.n_numbers + self.discrete) from None
 
     def log_weight(self, limit: int) -> Floats:
         """(n,) log density of the known values, plus the whole model's log partition function."""
@@ -515,7 +515,7 @@ def log_likelihood(
 
     Examples
     --------
-    >>> params = ConditionalGaussian.independent(n_gaussian=0, n_levels=(3,))
+    >>> params = ConditionalGaussian.independent(n_numbers=0, n_levels=(3,))
     >>> params.bias[2] = -np.inf
     >>> np.exp(log_likelihood(params, np.zeros((3, 0)), np.array([[0], [1], [2]]), 9.5))
     array([0.475, 0.475, 0.05 ])
@@ -536,7 +536,7 @@ def log_likelihood(
     for pattern in np.unique(met, axis=0):
         rows = np.flatnonzero((met == pattern).all(axis=1))
         if pattern.any():
-            seen = range(params.n_gaussian), np.flatnonzero(~pattern).tolist()
+            seen = range(params.n_numbers), np.flatnonzero(~pattern).tolist()
             given = KnownColumns.among(seen, (numbers[rows], codes[rows]))
             out[rows] += UnknownColumns.of(params, given).log_weight(limit)
         else:

@@ -68,7 +68,7 @@ def _given_states(params: ConditionalGaussian | Params, run: Chains) -> tuple[Fl
     """(n, p) means of the numbers given the other columns of all states, and what is left open."""
     codes = run.codes.reshape(-1, run.codes.shape[2])
     if isinstance(params, Params):
-        whole, p = SpikedColumns.of(params, KnownColumns.none()), params.nodes.n_gaussian
+        whole, p = SpikedColumns.of(params, KnownColumns.none()), len(params.diagonal)
         state = ChainState(run.numbers.reshape(len(codes), -1)[:, p:], codes.astype(np.int32))
         return whole.means(state), whole.covariance
     given_y = gaussian(params)
@@ -142,7 +142,7 @@ def sampled_margins(
 
     Examples
     --------
-    >>> params = ConditionalGaussian.independent(n_gaussian=1, n_levels=(2, 3))
+    >>> params = ConditionalGaussian.independent(n_numbers=1, n_levels=(2, 3))
     >>> found = sampled_margins(params, rng=np.random.default_rng(0))
     >>> bool(np.all(np.abs(found.share[:2] - 0.5) < 4 * found.share_error[:2]))
     True
@@ -190,7 +190,7 @@ def sampled_states(
             f"{{columns}} have {n_states:,} joint states, too many to be counted in every one of "
             f"{effort.n_chains} chains. To fix: ask for fewer columns at a time, or draw rows with "
             "sample and count them",
-            tuple(params.nodes.n_gaussian + j for j in discrete),
+            tuple(params.nodes.discrete_nodes[list(discrete)].tolist()),
         )
     run = effort.run(params, rng)
     n_keep, n_chains = run.codes.shape[:2]
@@ -283,7 +283,7 @@ def draw(
 
     Examples
     --------
-    >>> params = ConditionalGaussian.independent(n_gaussian=1, n_levels=(2, 3))
+    >>> params = ConditionalGaussian.independent(n_numbers=1, n_levels=(2, 3))
     >>> rows = draw(params, 4, rng=np.random.default_rng(0))
     >>> rows.numbers.shape, rows.codes.shape, rows.method
     ((4, 1), (4, 2), 'exact')

@@ -84,7 +84,7 @@ class SpikedColumns:
             raise renumbered(error, rest) from None
         outside = _columns(whole, rest)
         told = _seen(whole, given, known) @ params.coef[np.ix_(_columns(whole, given), outside)]
-        p, nodes = unknown.n_gaussian, unknown.take(range(unknown.n_gaussian, len(unknown)))
+        p, nodes = len(model.diagonal), unknown.take(unknown.discrete_nodes)
         made, between = factor(model.precision), model.coef[:p, p:]
         linear = told[:, :p] + model.bias[:p]
         # Everything is a product with the root: symmetry is kept.
@@ -113,7 +113,7 @@ class SpikedColumns:
             if len(possible) == 0:
                 raise DistributionError(
                     "no level of {columns} has a chance: every bias is -inf",
-                    (self.unknown.n_gaussian + j,),
+                    (int(self.unknown.discrete_nodes[j]),),
                 )
             codes[:, j] = possible[rng.integers(len(possible), size=n)]
         return ChainState(np.zeros((n, self.nodes.n_spiked)), codes)
@@ -141,14 +141,14 @@ class SpikedColumns:
 
     def drawn(self, state: ChainState, rng: np.random.Generator) -> Floats:
         """(n, n_real) values of Gaussian columns, drawn given the others, then of spiked ones."""
-        out, p = self.means(state), self.unknown.n_gaussian
+        out, p = self.means(state), self.start.shape[1]
         out[:, :p] += rng.standard_normal((len(out), p)) @ self.gaussian.root
         return out
 
     @cached_property
     def covariance(self) -> Floats:
         """(n_real, n_real) covariance about `means`: zero in the spiked columns."""
-        n, p = self.unknown.n_real, self.unknown.n_gaussian
+        n, p = self.unknown.n_real, self.start.shape[1]
         out = np.zeros((n, n))
         out[:p, :p] = self.gaussian.inverse
         return out

@@ -145,7 +145,7 @@ def calibrate(
 
     Examples
     --------
-    >>> tree = calibrate(ConditionalGaussian.independent(n_gaussian=0, n_levels=(2, 4)))
+    >>> tree = calibrate(ConditionalGaussian.independent(n_numbers=0, n_levels=(2, 4)))
     >>> tree.log_z.round(6), tree.levels[0]
     (array([2.079442]), array([0.5 , 0.5 , 0.25, 0.25, 0.25, 0.25]))
     """
@@ -265,13 +265,13 @@ def discrete(model: ConditionalGaussian, unary: Floats | None = None) -> Discret
 
     Examples
     --------
-    >>> model = ConditionalGaussian.independent(n_gaussian=0, n_levels=(2, 3))
+    >>> model = ConditionalGaussian.independent(n_numbers=0, n_levels=(2, 3))
     >>> model.bias[2] = -np.inf
     >>> discrete(model).n_levels
     (2, 2)
     """
     labels = tuple(allowed_levels(model))
-    empty = [model.n_gaussian + j for j, left in enumerate(labels) if len(left) == 0]
+    empty = [model.n_numbers + j for j, left in enumerate(labels) if len(left) == 0]
     if empty:
         raise DistributionError(
             "no level of {columns} has a chance: every bias is -inf", tuple(empty)

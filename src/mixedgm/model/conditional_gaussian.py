@@ -47,7 +47,7 @@ class ConditionalGaussian:
 
     Examples
     --------
-    >>> model = ConditionalGaussian.independent(n_gaussian=1, n_levels=(2,))
+    >>> model = ConditionalGaussian.independent(n_numbers=1, n_levels=(2,))
     >>> model.precision, model.bias
     (array([[1.]]), array([0., 0.]))
     """
@@ -61,14 +61,14 @@ class ConditionalGaussian:
     seen: Nodes | None = None
 
     @classmethod
-    def independent(cls, n_gaussian: int, n_levels: tuple[int, ...]) -> ConditionalGaussian:
+    def independent(cls, n_numbers: int, n_levels: tuple[int, ...]) -> ConditionalGaussian:
         """Standard normal numbers and uniform states without any relation."""
         total = sum(n_levels)
         return cls(
             tuple(n_levels),
-            np.eye(n_gaussian),
-            np.zeros(n_gaussian),
-            np.zeros((n_gaussian, total)),
+            np.eye(n_numbers),
+            np.zeros(n_numbers),
+            np.zeros((n_numbers, total)),
             np.zeros((total, total)),
             np.zeros(total),
         )
@@ -89,18 +89,18 @@ class ConditionalGaussian:
             "{columns}, and an exact answer needs tables of pairs of values, for which there may "
             f"be {MOST_VALUES:,}. To fix: draw rows with sample, which needs no tables; or a "
             "smaller largest count",
-            (self.n_gaussian + largest,),
+            (self.n_numbers + largest,),
         )
 
     @property
-    def n_gaussian(self) -> int:
+    def n_numbers(self) -> int:
         """Number of numbers, p."""
         return len(self.linear)
 
     @cached_property
     def nodes(self) -> Nodes:
         """Nodes of the density: its Gaussian columns, then its discrete ones."""
-        return Nodes.mixed(self.n_gaussian, self.n_levels)
+        return Nodes.mixed(self.n_numbers, self.n_levels)
 
     @cached_property
     def level_start(self) -> Ints:

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from mixedgm.families.contract import Conditional, Family, States
 from mixedgm.families.finite import FiniteConditional, FiniteFamily
-from mixedgm.families.gaussian import GaussianConditional, log_integral
+from mixedgm.families.gaussian import GaussianConditional, GaussianFamily, log_integral
 from mixedgm.families.hurdle import HurdleConditional
 from mixedgm.model.layout import Floats
 from mixedgm.model.moderation import Moderation
@@ -97,11 +97,11 @@ def conditionals(
     array([[0.]])
     """
     linear, nodes, parts = predictors(params, numbers, codes).T, params.nodes, []
-    # Rows last: reductions over a few neighbours in memory would be several times slower.
-    others = np.ascontiguousarray(linear[nodes.n_gaussian :])
     for (run, family), own in zip(nodes.runs, params.own_slots, strict=True):
-        first, last = nodes.column_start[[run.start, run.stop]] - nodes.n_gaussian
-        part = others[first:last] if first >= 0 else linear[: nodes.n_gaussian]
+        part = linear[nodes.column_start[run.start] : nodes.column_start[run.stop]]
+        if not isinstance(family, GaussianFamily):
+            # Rows last: sums over a few neighbours in memory would be several times slower.
+            part = np.ascontiguousarray(part)
         given = family.given(own, part.reshape(len(own), -1, len(codes)))
         if isinstance(given, FiniteConditional) and np.isneginf(own).any():
             share_with_unseen(given.log_prob[0], own[0], n_observed)

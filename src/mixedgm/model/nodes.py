@@ -119,6 +119,11 @@ class Nodes:
         return node if node < self.n_gaussian else node - self.n_gaussian
 
     @cached_property
+    def discrete_nodes(self) -> Ints:
+        """Numbers of the nodes that have codes: of all but Gaussian ones."""
+        return np.arange(self.n_gaussian, len(self))
+
+    @cached_property
     def gaussian_nodes(self) -> Mask:
         """Whether every node has a Gaussian conditional."""
         return np.array([kind.is_gaussian for kind in self.kinds], dtype=bool)
@@ -232,6 +237,13 @@ class Nodes:
             return np.broadcast_to(0.0, (nodes.stop - nodes.start, len(real)))
         numbers = real[:, nodes].T
         return numbers if nodes.stop <= self.n_gaussian else numbers - self.locations[nodes, None]
+
+    def own_statistics(self, real: Floats, codes: NDArray[np.integer]) -> list[Floats]:
+        """(G, terms, n) what multiplies the own terms, of every run."""
+        return [
+            family.statistics(self.codes_of(run, codes), self.real_of(run, real))
+            for run, family in self.runs
+        ]
 
     # -- values and own terms ----------------------------------------------------------------------
 
@@ -469,7 +481,12 @@ class Nodes:
 
     def spiked_statistics(self, real: Floats) -> list[Floats]:
         """(n, 3) what multiplies the own terms of every spiked node."""
-        return [kind.statistics(real[:, self.n_gaussian + j]) for j, kind in self.spiked]
+        return [
+            each.T
+            for (run, family) in self.runs
+            if self.spiked_nodes[run.start]
+            for each in family.statistics(real[:, run].T != 0.0, self.real_of(run, real))
+        ]
 
     def standardised(self, centre: Floats, scale: Floats) -> Nodes:
         """Return nodes with scores in these units, given for all design columns with numbers."""

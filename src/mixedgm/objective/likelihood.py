@@ -86,7 +86,7 @@ class Likelihood(WholeLikelihood):
         model = self._exact(theta)
         if model is None:
             return Evaluation(np.inf)
-        constant = 0.5 * self.layout.n_gaussian * LOG_TWO_PI
+        constant = 0.5 * np.count_nonzero(self.layout.nodes.gaussian_nodes) * LOG_TWO_PI
         constant += self.layout.nodes.statistics.base_mean(self.moments.shares)
         value = float(model.log_partition - constant - theta @ self.observed)
         grad = None

@@ -125,7 +125,7 @@ class SampledLikelihood(WholeLikelihood):
         mean, _ = nodes.statistics.column_moments(
             linear / diagonal, 1.0 / diagonal, np.concatenate(chance)
         )
-        second, numbers = np.outer(mean, mean), np.arange(nodes.n_gaussian)
+        second, numbers = np.outer(mean, mean), np.flatnonzero(nodes.gaussian_nodes)
         second[numbers, numbers] += 1.0 / diagonal
         means = nodes.statistics.means(mean, np.concatenate(chance))
         value = sum(log_z) + 0.5 * float((linear**2 / diagonal - np.log(diagonal)).sum())

@@ -99,7 +99,7 @@ def _varying(rows: PartedRows, opener: Opener, unit: Floats) -> Floats:
     varies = np.any([there for there, _ in every], axis=0).astype(np.float64)
     for j, column in enumerate(nodes.spiked_terms[1].tolist()):
         count, low, high = zip(*(amounts[j] for _, amounts in every), strict=True)
-        rounding = 1e-13 * abs(nodes.locations[nodes.n_gaussian + j]) / unit[column + 1]
+        rounding = 1e-13 * abs(nodes.locations[nodes.discrete_nodes[j]]) / unit[column + 1]
         if sum(count) in (0, rows.n_rows) or max(high) - min(low) <= rounding:
             varies[column : column + 2] = 0.0
     return np.asarray(varies)

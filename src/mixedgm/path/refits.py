@@ -159,7 +159,8 @@ def _alone(task: Task) -> tuple[Floats, Floats]:
     precision, n = np.ones(nodes.n_real), np.full(nodes.n_real, task.total_weight)
     if nodes.n_spiked and task.moments is not None:
         precision = task.smooth.null()[layout.positive]
-        n[nodes.n_gaussian :] *= task.moments.shares[nodes.slot_start[: nodes.n_spiked]]
+        there = task.moments.shares[nodes.slot_start[: nodes.n_spiked]]
+        n[nodes.spiked_nodes[: nodes.n_real]] *= there
     return precision, n
 
 

@@ -187,7 +187,7 @@ class Task:
         """
         nodes = self.layout.nodes
         share = np.ones(nodes.n_real)
-        share[nodes.n_gaussian :] = self.units.centre[nodes.spiked_terms[1]]
+        share[nodes.spiked_nodes[: nodes.n_real]] = self.units.centre[nodes.spiked_terms[1]]
         return float(share @ self.log_units)
 
     def certificate(self, solution: Solution) -> Certificate:
@@ -368,7 +368,7 @@ def prepare(
         rows = rows_on(recipe.device, rows)
     spiked = _known_terms(nodes, varies, units, reference)
     # A hurdle column without edges, and with node terms that are given, need not be predicted.
-    fixed = tuple(sorted({*design.schema.covariates, *(nodes.n_gaussian + j for j in spiked)}))
+    fixed = tuple(sorted({*design.schema.covariates, *nodes.discrete_nodes[list(spiked)].tolist()}))
     moments = _moments(rows, spiked, wide=_is_wide(nodes, recipe))
     scales = edge_weights.node_scales(nodes, moments.mean, varies)
     # A weight of zero would make the edges of a constant column free instead of absent.
@@ -636,7 +636,7 @@ def _varying(numbers: Floats, codes: NDArray[np.integer], nodes: Nodes, unit: Fl
     varies = varies.astype(np.float64)
     for j, column in enumerate(nodes.spiked_terms[1].tolist()):
         there = numbers[codes[:, j] > 0, column + 1]
-        rounding = 1e-13 * abs(nodes.locations[nodes.n_gaussian + j]) / unit[column + 1]
+        rounding = 1e-13 * abs(nodes.locations[nodes.discrete_nodes[j]]) / unit[column + 1]
         if len(there) in (0, len(codes)) or np.ptp(there) <= rounding:
             varies[column : column + 2] = 0.0
     return np.asarray(varies)
@@ -672,7 +672,7 @@ def _moments(
         squares = np.where(moments.squares > 0.0, moments.squares, 1.0)
         moments = replace(moments, squares=squares, shares=moments.shares.copy())
     else:
-        second, at = moments.second, np.arange(nodes.n_gaussian)
+        second, at = moments.second, np.flatnonzero(nodes.gaussian_nodes)
         second[at, at] = np.where(second[at, at] > 0.0, second[at, at], 1.0)
     for j, means in spiked.items():
         if means is not None:
@@ -717,5 +717,6 @@ def _degenerate(
     """Names of the nodes that are constant or lack levels, in the order of the nodes."""
     expected = np.ones_like(observed) if reference is None else reference.observed
     lacking = [bool(part.any()) for part in _by_column(expected & ~observed, schema)]
-    odd = constant | np.array([False] * schema.n_gaussian + lacking, dtype=bool)
+    odd = constant.copy()
+    odd[schema.spans.discrete_nodes] |= np.array(lacking, dtype=bool)
     return tuple(node.name for node, is_odd in zip(schema.nodes, odd, strict=True) if is_odd)

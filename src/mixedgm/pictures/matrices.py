@@ -45,8 +45,8 @@ def parameter_matrix(fitted: FittedModel) -> Floats:
     scales = np.concatenate([np.ones(0), *(fitted.units_of(v) for v in range(len(nodes)))])
     matrix = params.coef * np.outer(scales, scales)
     matrix[nodes.column_node[:, None] == nodes.column_node] = np.nan
-    p = nodes.n_gaussian
-    matrix[np.arange(p), np.arange(p)] = params.diagonal * scales[:p] ** 2
+    at = np.flatnonzero(nodes.gaussian_nodes)
+    matrix[at, at] = params.diagonal * scales[at] ** 2
     given = np.isin(nodes.column_node, fitted.schema.covariates)
     matrix[np.ix_(given, given)] = np.nan
     return np.asarray(matrix)
@@ -64,11 +64,12 @@ def plot_parameters(fitted: FittedModel, *, ax: Axes | None = None) -> Axes:
     row predicts, a column is predicted.
     """
     matrix = parameter_matrix(fitted)
-    p, d = fitted.schema.n_gaussian, len(matrix)
+    d = len(matrix)
     size = float(np.clip(2.6 + 0.2 * d, 4.5, 11.0))
     ax = axes(ax, (size + 1.4, size), layout="constrained")
     shown = matrix.copy()
-    shown[np.arange(p), np.arange(p)] = np.nan
+    at = np.flatnonzero(fitted.schema.spans.gaussian_nodes)
+    shown[at, at] = np.nan
     limit = float(np.nanmax(np.abs(shown), initial=0.0)) or 1.0
     image = ax.imshow(
         np.ma.masked_invalid(shown), cmap=_colours(), vmin=-limit, vmax=limit, interpolation="none"
@@ -79,7 +80,7 @@ def plot_parameters(fitted: FittedModel, *, ax: Axes | None = None) -> Axes:
     if fitted.params.nodewise:
         ax.set_ylabel("predictor")
         ax.set_xlabel("predicted")
-    for s in range(p if cell >= _SMALLEST_NUMBER else 0):
+    for s in at.tolist() if cell >= _SMALLEST_NUMBER else []:
         if s in fitted.schema.covariates:
             continue
         size = float(np.clip(0.45 * cell, 5.0, 9.0))

@@ -7,28 +7,18 @@ sums are over rows, times weights where there are some.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
+from mixedgm.families.contract import Conditional, Family
+from mixedgm.families.finite import FiniteConditional
+from mixedgm.families.hurdle import HurdleConditional, HurdleFamily
 from mixedgm.model.layout import Floats, Incidence, Ints
 from mixedgm.model.nodes import Nodes
 from mixedgm.rows.arrays import Array, Arrays
-from mixedgm.rows.curvature import assembled, covariance_of_statistics
-
-
-class BatchSums(NamedTuple):
-    """Sums over the rows of a batch that a pass needs."""
-
-    normaliser: Array
-    """(G,) sums of the log normaliser: of the loss, what is not linear in the coefficients."""
-    expected: Array
-    """(G, w, rows) expected design columns, times weights."""
-    terms: Array
-    """(G, terms) sums of what is expected of what multiplies own terms."""
+from mixedgm.rows.curvature import assembled
 
 
 def weighed(values: Array, weight: Array | None) -> Array:
@@ -41,179 +31,59 @@ def _turned(xp: Array, array: Array) -> Array:
     return xp.permute_dims(array, (0, 2, 1))
 
 
-def _softmax(xp: Array, logits: Array) -> tuple[Array, Array]:
-    """Probabilities over the middle axis, and the log normaliser (G, rows); changes the logits."""
-    top = xp.max(logits, axis=1, keepdims=True)
-    logits -= top
-    weights = xp.exp(logits)
-    norm = xp.sum(weights, axis=1, keepdims=True)
-    weights /= norm
-    return weights, (top + xp.log(norm))[:, 0, :]
+def curvature_sums(
+    xp: Array, given: Conditional, weight: Array | None, z: Array
+) -> tuple[Array, ...]:
+    """Sums of second derivatives of a batch; z (G, 1 + K, rows) has the intercept first."""
+    if isinstance(given, HurdleConditional):
+        return _of_hurdles(xp, given, weight, z)
+    assert isinstance(given, FiniteConditional)  # those of Gaussian nodes follow from moments
+    if given.family.scores is None:
+        return _of_indicators(xp, given, weight, z)
+    return _of_scores(xp, given, weight, z)
 
 
-class BatchKind(ABC):
-    """The conditionals of a batch, given their linear predictors and own terms."""
+def _of_indicators(
+    xp: Array, given: FiniteConditional, weight: Array | None, z: Array
+) -> tuple[Array, ...]:
+    """(G, 1 + K, 1 + K, packed): of diag(p) - pp', the lower triangle over levels 1 to L - 1.
 
-    @abstractmethod
-    def sums(self, xp: Array, m: Array, own: Array, weight: Array | None) -> BatchSums:
-        """Sums for a pass; own (G, slots) are logits of values or own terms, -inf where padded."""
-
-    @abstractmethod
-    def curvature(
-        self, xp: Array, m: Array, own: Array, weight: Array | None, z: Array
-    ) -> tuple[Array, ...]:
-        """Sums of second derivatives; z (G, 1 + K, rows) has the intercept first."""
-
-
-@dataclass(frozen=True, eq=False)
-class GaussianBatch(BatchKind):
-    """Continuous nodes: (linear term, precision) -> expected value."""
-
-    def sums(self, xp: Array, m: Array, own: Array, weight: Array | None) -> BatchSums:
-        """The expected value; moments have the rest."""
-        expected = (m + own[:, :1, None]) / own[:, 1:, None]
-        return BatchSums(own[:, 0], weighed(expected, weight), own[:, :0])
-
-    def curvature(
-        self, xp: Array, m: Array, own: Array, weight: Array | None, z: Array
-    ) -> tuple[Array, ...]:
-        """Raise: the curvature of Gaussian terms follows from moments."""
-        raise NotImplementedError("the curvature of Gaussian terms follows from moments")
+    In one product for every pair of levels, over all nodes of the batch.
+    """
+    p, parts = given.chance, []
+    for k in range(1, int(p.shape[1])):
+        for other in range(1, k + 1):
+            both = -p[:, k, :] * p[:, other, :]
+            both = weighed(both + p[:, k, :] if other == k else both, weight)
+            parts.append(xp.matmul(z * both[:, None, :], _turned(xp, z)))
+    return (xp.stack(parts, axis=3),)
 
 
-@dataclass(frozen=True, eq=False)
-class IndicatorBatch(BatchKind):
-    """Categorical nodes of L levels: (biases) -> probabilities."""
-
-    n_levels: int
-
-    def sums(self, xp: Array, m: Array, own: Array, weight: Array | None) -> BatchSums:
-        """Softmax."""
-        probability, normaliser = _softmax(xp, m + own[:, :, None])
-        expected = weighed(probability, weight)
-        total = xp.sum(weighed(normaliser, weight), axis=1)
-        return BatchSums(total, expected, xp.sum(expected, axis=2))
-
-    def curvature(
-        self, xp: Array, m: Array, own: Array, weight: Array | None, z: Array
-    ) -> tuple[Array, ...]:
-        """(G, 1 + K, 1 + K, packed): of diag(p) - pp', the lower triangle over levels 1 to L - 1.
-
-        In one product for every pair of levels, over all nodes of the batch.
-        """
-        p, _ = _softmax(xp, m + own[:, :, None])
-        parts = []
-        for k in range(1, self.n_levels):
-            for other in range(1, k + 1):
-                both = -p[:, k, :] * p[:, other, :]
-                both = weighed(both + p[:, k, :] if other == k else both, weight)
-                parts.append(xp.matmul(z * both[:, None, :], _turned(xp, z)))
-        return (xp.stack(parts, axis=3),)
+def _of_scores(
+    xp: Array, given: FiniteConditional, weight: Array | None, z: Array
+) -> tuple[Array, ...]:
+    """Sums for own terms (G, T, T), these with columns (G, T, K), and columns (G, K, K)."""
+    z, features, terms = z[:, 1:, :], given.family.features, given.terms
+    variance, mixed = given.covariances()
+    columns = xp.matmul(z * weighed(variance[:, 0, :, :], weight), _turned(xp, z))
+    shares = xp.sum(weighed(given.chance, weight), axis=2)
+    if features is None:
+        one = xp.eye(int(shares.shape[1]), dtype=shares.dtype, device=_device(shares))
+        second = shares[:, :, None] * one
+    else:
+        second = xp.matmul(_turned(xp, features), features * shares[:, :, None])
+    own = second - xp.matmul(weighed(terms, weight), _turned(xp, terms))
+    return own, xp.matmul(weighed(mixed[:, 0, :, :], weight), _turned(xp, z)), columns
 
 
-@dataclass(frozen=True, eq=False)
-class ScoredBatch(BatchKind):
-    """Ordinal columns and counts of at most V values: (logits of values) -> expected score."""
-
-    scores: Array
-    """(G, V) scores of the values."""
-    features: Array | None
-    """(G, V, terms) statistics of the own terms; None where every value has its own."""
-
-    def _given(self, xp: Array, m: Array, own: Array) -> tuple[Array, Array, Array]:
-        """Probabilities of values, log normalisers, expected scores (G, 1, rows)."""
-        scores = self.scores[:, :, None]
-        probability, normaliser = _softmax(xp, own[:, :, None] + scores * m)
-        return probability, normaliser, xp.sum(probability * scores, axis=1, keepdims=True)
-
-    def sums(self, xp: Array, m: Array, own: Array, weight: Array | None) -> BatchSums:
-        """Softmax over values."""
-        probability, normaliser, mean = self._given(xp, m, own)
-        of_values = xp.sum(weighed(probability, weight), axis=2)
-        total = xp.sum(weighed(normaliser, weight), axis=1)
-        if self.features is not None:
-            of_values = xp.sum(self.features * of_values[:, :, None], axis=1)
-        return BatchSums(total, weighed(mean, weight), of_values)
-
-    def curvature(
-        self, xp: Array, m: Array, own: Array, weight: Array | None, z: Array
-    ) -> tuple[Array, ...]:
-        """Sums for own terms (G, T, T), these with columns (G, T, K), and columns (G, K, K).
-
-        Deviations are taken from the means of every row, so that nothing cancels.
-        """
-        p, _, mean = self._given(xp, m, own)
-        z = z[:, 1:, :]
-        away = self.scores[:, :, None] - mean
-        variance = weighed(xp.sum(p * away * away, axis=1), weight)
-        columns = xp.matmul(z * variance[:, None, :], _turned(xp, z))
-        if self.features is None:
-            mixed = weighed(p * away, weight)
-            by_values = weighed(p, weight)
-            diagonal = xp.sum(by_values, axis=2)
-            one = xp.eye(int(p.shape[1]), dtype=p.dtype, device=_device(p))
-            terms = diagonal[:, :, None] * one - xp.matmul(by_values, _turned(xp, p))
-            return terms, xp.matmul(mixed, _turned(xp, z)), columns
-        n_terms = int(self.features.shape[2])
-        offsets = []
-        for a in range(n_terms):
-            feature = self.features[:, :, a][:, :, None]
-            offsets.append(feature - xp.sum(p * feature, axis=1, keepdims=True))
-        mixed = xp.stack([xp.sum(p * away * each, axis=1) for each in offsets], axis=1)
-        terms = xp.stack(
-            [
-                xp.stack(
-                    [
-                        xp.sum(weighed(xp.sum(p * one * two, axis=1), weight), axis=1)
-                        for two in offsets
-                    ],
-                    axis=1,
-                )
-                for one in offsets
-            ],
-            axis=1,
-        )
-        return terms, xp.matmul(weighed(mixed, weight), _turned(xp, z)), columns
-
-
-@dataclass(frozen=True, eq=False)
-class SpikedBatch(BatchKind):
-    """Hurdle columns: (odds, linear term, precision) -> whether, and how much."""
-
-    constants: Array
-    """(3, G, 1) constants as in `HurdleKind.constants`: 1 / scale of b, centres of x and of b."""
-
-    def sums(self, xp: Array, m: Array, own: Array, weight: Array | None) -> BatchSums:
-        """By c = own term + predictor of x: x given b = 1 has mean c / precision.
-
-        The log odds of b are those of their own plus (c^2 / precision - log(precision / 2 pi)) / 2.
-        """
-        per_b, middle, low = self.constants[0], self.constants[1], self.constants[2]
-        variance = 1.0 / own[:, 2:]
-        slope = own[:, 1:2] + m[:, 1, :]
-        mean = slope * variance
-        constant = own[:, :1] + 0.5 * xp.log(2.0 * np.pi * variance)
-        odds = constant + per_b * m[:, 0, :] + 0.5 * slope * mean
-        small = xp.exp(-xp.abs(odds))
-        normaliser = xp.where(odds > 0.0, odds, 0.0) + xp.log1p(small)
-        chance = xp.where(odds >= 0.0, 1.0, small) / (1.0 + small)
-        amount = chance * mean
-        expected = xp.stack([per_b * chance - low, amount - middle], axis=1)
-        square = -0.5 * chance * (variance + mean * mean)
-        terms = [xp.sum(weighed(each, weight), axis=1) for each in (chance, amount, square)]
-        total = xp.sum(weighed(normaliser, weight), axis=1)
-        return BatchSums(total, weighed(expected, weight), xp.stack(terms, axis=1))
-
-    def curvature(
-        self, xp: Array, m: Array, own: Array, weight: Array | None, z: Array
-    ) -> tuple[Array, ...]:
-        """Sums for pairs of b and x (G, 3, 1 + K, 1 + K), and with -x^2 / 2 (G, 3, 1 + K)."""
-        terms = (own[:, :1], own[:, 1:2], own[:, 2:])
-        parts = covariance_of_statistics(terms, self.constants[0] * m[:, 0, :], m[:, 1, :], xp)
-        parts = tuple(weighed(part, weight) for part in parts)
-        turned = _turned(xp, z)
-        pairs = xp.stack([xp.matmul(z * part[:, None, :], turned) for part in parts[:3]], axis=1)
-        return pairs, xp.matmul(xp.stack(parts[3:], axis=1), turned)
+def _of_hurdles(
+    xp: Array, given: HurdleConditional, weight: Array | None, z: Array
+) -> tuple[Array, ...]:
+    """Sums for pairs of b and x (G, 3, 1 + K, 1 + K), and with -x^2 / 2 (G, 3, 1 + K)."""
+    parts = tuple(weighed(part, weight) for part in given.of_statistics())
+    turned = _turned(xp, z)
+    pairs = xp.stack([xp.matmul(z * part[:, None, :], turned) for part in parts[:3]], axis=1)
+    return pairs, xp.matmul(xp.stack(parts[3:], axis=1), turned)
 
 
 def _device(array: Array) -> Array:
@@ -229,7 +99,7 @@ def _device(array: Array) -> Array:
 class NodeBatch:
     """Nodes whose conditionals are computed together."""
 
-    kind: BatchKind
+    family: Family
     nodes: Ints
     """(G,) numbers of the nodes."""
     width: int
@@ -262,9 +132,10 @@ class NodeBatch:
         """(G, K)."""
         return self.entries.shape[:2]
 
-    def own(self, xp: Array, slots: Array) -> Array:
-        """(G, slots) own logits or terms, from those of all nodes."""
-        return xp.reshape(xp.take(slots, self.slots, axis=0), (self.n_nodes, -1))
+    def given(self, xp: Array, m: Array, slots: Array) -> Conditional:
+        """The conditionals, given predictors (G, w, rows) and own logits or terms of all nodes."""
+        own = xp.reshape(xp.take(slots, self.slots, axis=0), (self.n_nodes, -1))
+        return self.family.given(own, m, xp)
 
     def gathered(self, xp: Array, z: Array) -> Array:
         """(G, K, rows) the columns that predict the nodes."""
@@ -296,7 +167,7 @@ class NodeBatch:
     def whole_matrices(self, parts: list[Floats], nodes: Nodes) -> Iterator[Floats]:
         """Sums of curvature of scored or spiked nodes -> a matrix over own terms and entries."""
         for g, k in enumerate(self.n_columns.tolist()):
-            if isinstance(self.kind, SpikedBatch):
+            if isinstance(self.family, HurdleFamily):
                 pairs, of_terms = parts[0][g][:, : 1 + k, : 1 + k], parts[1][g][:, : 1 + k]
                 per_b = nodes.scores[nodes.slots_of(nodes.place(int(self.nodes[g])))][0]
                 yield assembled(pairs, of_terms, per_b)
@@ -376,7 +247,7 @@ def _work(nodes: Nodes, node: int) -> int:
 class _Draft:
     """A batch whose positions are still on the host."""
 
-    kind: BatchKind
+    family: Family
     nodes: Ints
     width: int
     n_columns: Ints
@@ -398,12 +269,12 @@ class _Draft:
         columns = np.full((len(targets), 1 + k), d + 1)
         columns[:, 1:] = np.where(there, column[entry], d)
         entries = np.where(there[:, :, None], entry[:, :, None] + np.arange(width), -1)
-        kind, slots, terms = _conditional(nodes, targets, arrays)
+        family, slots, terms = _conditional(nodes, targets, arrays)
         covered = nodes.column_start[targets][:, None] + np.arange(width)
         coefficients = np.where(entries < 0, len(incidence.theta_index), entries)
         parts = (columns[:, 1:], columns, coefficients, slots, covered)
         positions = tuple(part.ravel() for part in parts)
-        return cls(kind, targets, width, n_columns, entries, terms, positions)
+        return cls(family, targets, width, n_columns, entries, terms, positions)
 
     def batch(self, parts: list[Array]) -> NodeBatch:
         """The batch with its positions on the device."""
@@ -411,7 +282,7 @@ class _Draft:
         follow = bool((np.diff(covered) == 1).all())
         columns, with_intercept, coefficients, slots, own = parts
         return NodeBatch(
-            self.kind,
+            self.family,
             self.nodes,
             self.width,
             self.n_columns,
@@ -426,33 +297,17 @@ class _Draft:
         )
 
 
-def _conditional(nodes: Nodes, targets: Ints, arrays: Arrays) -> tuple[BatchKind, Ints, Ints]:
-    """The conditionals of nodes that are alike, where their slots are, and their own terms."""
+def _conditional(nodes: Nodes, targets: Ints, arrays: Arrays) -> tuple[Family, Ints, Ints]:
+    """The family of nodes that are alike, where their slots are, and their own terms."""
+    families = [nodes.families[node] for node in targets.tolist()]
+    family = type(families[0]).stacked(families).on(arrays.put)
     if nodes.is_gaussian(int(targets[0])):
-        # The slots of Gaussian nodes are linear terms, then precisions.
-        slots = np.column_stack([targets, nodes.n_gaussian + targets])
-        return GaussianBatch(), slots, np.zeros((len(targets), 0), dtype=np.int64)
+        # The slots of Gaussian nodes are linear term and precision of the first, and so on.
+        slots = np.column_stack([2 * targets, 2 * targets + 1])
+        return family, slots, np.zeros((len(targets), 0), dtype=np.int64)
     places = nodes.node_place[targets]
-    kind, last = nodes.kinds[targets[0]], int(nodes.slot_start[-1])
-    slots = _ranges(nodes.slot_start, places, last)
-    terms = _ranges(nodes.term_start, places, -1)
-    if not kind.is_numeric:
-        return IndicatorBatch(slots.shape[1]), slots, terms
-    if kind.has_spike:
-        constants = np.stack([nodes.scores[nodes.slots_of(j)] for j in places.tolist()])
-        return SpikedBatch(arrays.put(constants.T[:, :, None])), slots, terms
-    scores = np.append(nodes.scores, 0.0)[slots]
-    features = None
-    if not kind.is_free:
-        features = np.zeros((*slots.shape, terms.shape[1]))
-        for g, j in enumerate(places.tolist()):
-            table = nodes.term_features(j)
-            features[g, : len(table)] = table
-    return (
-        ScoredBatch(arrays.put(scores), None if features is None else arrays.put(features)),
-        slots,
-        terms,
-    )
+    slots = _ranges(nodes.slot_start, places, int(nodes.slot_start[-1]))
+    return family, slots, _ranges(nodes.term_start, places, -1)
 
 
 def _ranges(start: Ints, places: Ints, padding: int) -> Ints:

@@ -91,9 +91,9 @@ class Conditionals:
     """Predictors of discrete nodes; incidence and values include the coefficients of Gaussian
     nodes."""
     linear: Floats
-    """(n_gaussian,) linear terms."""
+    """(p,) linear terms of Gaussian nodes."""
     precision: Floats
-    """(n_gaussian,) precisions given the other columns."""
+    """(p,) their precisions given the other columns."""
     predicted: NDArray[np.bool_]
     """(n_nodes,) whether a node has a conditional."""
     shared: bool

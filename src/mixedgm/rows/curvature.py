@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from mixedgm.base.compiled import inner, kernel
 from mixedgm.base.threads import run_all, single_threaded_blas, threads_for
+from mixedgm.families.hurdle import HurdleConditional
 from mixedgm.model.layout import Floats, Incidence, Ints, offsets
 from mixedgm.model.nodes import Nodes
 from mixedgm.rows.arithmetic import exp_nonpositive
@@ -591,7 +592,8 @@ class SpikedRows:
         return NodeMatrices(nodes, ends, np.concatenate(matrices))
 
     def _of_node(self, coef: Coefficients, j: int, stride: int) -> Floats:
-        entries = coef.incidence.entries_of(self.nodes.n_gaussian + j)
+        node = int(self.nodes.discrete_nodes[j])
+        family, entries = self.nodes.families[node], coef.incidence.entries_of(node)
         columns = coef.incidence.entry_column[entries][::2]
         slopes = coef.values[entries].reshape(-1, 2)
         terms = coef.bias[self.nodes.slots_of(j)]
@@ -604,10 +606,12 @@ class SpikedRows:
             weight = np.ones(len(z)) if self.weights is None else self.weights[part]
             total += float(weight.sum())
             linear = z[:, 1:] @ slopes
-            covariance = covariance_of_statistics(terms, per_b * linear[:, 0], linear[:, 1])
+            given = family.given(terms[None], linear.T[None])
+            assert isinstance(given, HurdleConditional)
+            covariance = [part[0] * weight for part in given.of_statistics()]
             for k in range(3):
-                sums[k] += (z * (covariance[k] * weight)[:, None]).T @ z
-                of_terms[k] += (covariance[3 + k] * weight) @ z
+                sums[k] += (z * covariance[k][:, None]).T @ z
+                of_terms[k] += covariance[3 + k] @ z
         return assembled(sums / total, of_terms / total, per_b)
 
     def _columns(self, columns: Ints, part: slice) -> Floats:
@@ -625,37 +629,6 @@ class SpikedRows:
                 out[:, k] -= self.products.centre[column]
                 out[:, k] *= self.products.features[part, feature - 1]
         return out
-
-
-def covariance_of_statistics(terms: Any, of_b: Any, of_x: Any, xp: Any = np) -> tuple[Any, ...]:
-    """Covariance of (b, x, -x^2 / 2) in every row: the lower triangle, row by row.
-
-    Arrays are those of the library `xp`.
-    """
-    variance = 1.0 / terms[2]
-    slope = terms[1] + of_x
-    mean = slope * variance
-    odds = terms[0] + of_b + 0.5 * (slope * mean + xp.log(2.0 * np.pi * variance))
-    share = 0.5 * (1.0 + xp.tanh(0.5 * odds))
-    zero, half = share * (1.0 - share), 0.5 * variance
-    middle = mean * zero
-    square = half + 0.5 * mean * mean
-    return (
-        zero,
-        middle,
-        share * variance + mean * middle,
-        -zero * square,
-        -mean * (share * variance + zero * square),
-        share * variance * (half + mean * mean) + zero * square * square,
-    )
-
-
-def own_covariance(terms: Floats) -> Floats:
-    """(3, 3) covariance of (b, x, -x^2 / 2) for a node with these own terms and no neighbours."""
-    bb, xb, xx, qb, qx, qq = (
-        part[0] for part in covariance_of_statistics(terms, np.zeros(1), np.zeros(1))
-    )
-    return np.array([[bb, xb, qb], [xb, xx, qx], [qb, qx, qq]])
 
 
 def assembled(sums: Floats, of_terms: Floats, per_b: float) -> Floats:

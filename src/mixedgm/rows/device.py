@@ -26,7 +26,7 @@ from mixedgm.base.errors import NotYetError, OutOfMemoryError
 from mixedgm.model.layout import Floats, Incidence, Ints, spans
 from mixedgm.model.nodes import Nodes
 from mixedgm.rows.arrays import Array, Arrays, arrays_on
-from mixedgm.rows.batches import NodeBatch, alike, batches_of, weighed
+from mixedgm.rows.batches import NodeBatch, alike, batches_of, curvature_sums, weighed
 from mixedgm.rows.contract import (
     Coefficients,
     ColumnMoments,
@@ -350,7 +350,7 @@ class DeviceRows:
         return sums
 
     def _softmax(self, coef: Coefficients, gradient: Gradient) -> SoftmaxSums:
-        plan = self._plan(coef.incidence, self.nodes.n_gaussian + coef.nodes)
+        plan = self._plan(coef.incidence, self.nodes.discrete_nodes[coef.nodes])
         values, slots = self._on_device(coef)
         matrix = self._coefficient_matrix(plan, coef.values) if plan.is_dense else None
         total: list[Array] = []
@@ -378,15 +378,16 @@ class DeviceRows:
         every = gradient == "all" or (gradient == "support" and plan.is_dense)
         expected = self.arrays.zeros((self._width, block.z.shape[1])) if every else None
         for batch, columns, m in self._predicted(plan, block, values, matrix):
-            sums = batch.kind.sums(xp, m, batch.own(xp, slots), block.weight)
-            out.append(sums.normaliser)
+            conditional = batch.given(xp, m, slots)
+            out.append(xp.sum(weighed(conditional.log_normaliser, block.weight), axis=1))
             if gradient == "none":
                 continue
-            out.append(sums.terms)
+            out.append(conditional.term_sums(block.weight))
+            found = weighed(conditional.columns, block.weight)
             if expected is not None:
-                batch.set_own_rows(xp, expected, self._first_softmax, sums.expected)
+                batch.set_own_rows(xp, expected, self._first_softmax, found)
             else:
-                out.append(xp.matmul(columns, xp.permute_dims(sums.expected, (0, 2, 1))))
+                out.append(xp.matmul(columns, xp.permute_dims(found, (0, 2, 1))))
         if expected is not None:
             product = xp.matmul(block.z[: self._d, :], xp.permute_dims(expected, (1, 0)))
             out.append(product)
@@ -473,7 +474,7 @@ class DeviceRows:
                 shift = np.zeros(self._d)
                 for j, kind in nodes.spiked:
                     _, middle, low = kind.constants
-                    shift[nodes.columns_of(nodes.n_gaussian + j)] = low, middle
+                    shift[nodes.columns_of(nodes.discrete_nodes[j])] = low, middle
                 out = out + shift[target] * self._column_moments.mean[column]
             self._last_observed = incidence, out
         return self._last_observed[1]
@@ -486,7 +487,7 @@ class DeviceRows:
         """Second derivatives of the mean loss of nodes with indicators, every stride-th row."""
         clock = time.perf_counter()
         self.curvature_passes += len(nodes) / self.memory.codes.shape[1] / stride
-        targets = self.nodes.n_gaussian + nodes
+        targets = self.nodes.discrete_nodes[nodes]
         width = self.nodes.width[targets]
         n_columns = 1 + np.diff(coef.incidence.node_entries)[targets] // width
         start = np.zeros(len(nodes) + 1, dtype=np.int64)
@@ -507,7 +508,7 @@ class DeviceRows:
         self.curvature_passes += len(nodes) / self.memory.codes.shape[1] / stride
         matrices: dict[int, Floats] = {}
         total = self._strided_weight(stride)
-        for batch, found in self._curvature(coef, self.nodes.n_gaussian + nodes, stride):
+        for batch, found in self._curvature(coef, self.nodes.discrete_nodes[nodes], stride):
             whole = batch.whole_matrices([part / total for part in found], self.nodes)
             matrices |= zip(self.nodes.node_place[batch.nodes].tolist(), whole, strict=True)
         flat = [matrices[j].ravel() for j in nodes.tolist()]
@@ -541,8 +542,7 @@ class DeviceRows:
                 z = xp.take(some.z, batch.with_intercept, axis=0)
                 z = xp.reshape(z, (batch.n_nodes, 1 + batch.shape[1], -1))
                 m = batch.predictors(xp, z[:, 1:, :], values)
-                own = batch.own(xp, slots)
-                parts = list(batch.kind.curvature(xp, m, own, some.weight, z))
+                parts = list(curvature_sums(xp, batch.given(xp, m, slots), some.weight, z))
                 total = [a + b for a, b in zip(total, parts, strict=True)] if total else parts
             yield batch, self._fetched(total)
 
@@ -600,15 +600,16 @@ class DeviceRows:
         discrete = predicted[~nodes.gaussian_nodes[predicted]]
         coef, out = conditionals.softmax, arrays.zeros((self._d, block.z.shape[1]))
         values, of_values = self._on_device(coef)
-        of_numbers = arrays.put(np.concatenate([conditionals.linear, conditionals.precision]))
+        pairs = np.column_stack([conditionals.linear, conditionals.precision])
+        of_numbers = arrays.put(pairs.ravel())
         for targets, slots in ((gaussian, of_numbers), (discrete, of_values)):
             if not len(targets):
                 continue
             plan = self._plan(coef.incidence, targets)
             matrix = self._coefficient_matrix(plan, coef.values) if plan.is_dense else None
             for batch, _, m in self._predicted(plan, block, values, matrix):
-                sums = batch.kind.sums(xp, m, batch.own(xp, slots), block.weight)
-                batch.set_own_rows(xp, out, 0, sums.expected)
+                found = weighed(batch.given(xp, m, slots).columns, block.weight)
+                batch.set_own_rows(xp, out, 0, found)
         seen = weighed(block.z[: self._d, :], block.weight)
         is_predicted = arrays.put(conditionals.predicted[nodes.column_node].astype(np.float64))
         out -= seen if conditionals.predicted.all() else seen * is_predicted[:, None]

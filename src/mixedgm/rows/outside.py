@@ -212,7 +212,7 @@ class DesignColumns:
         columns = np.zeros((nodes.n_columns, n))
         columns[: nodes.n_numeric] = numbers.T
         for j in range(nodes.first_indicator, codes.shape[1]):
-            first = int(nodes.column_start[nodes.n_gaussian + j])
+            first = int(nodes.column_start[nodes.discrete_nodes[j]])
             columns[first + codes[:, j].astype(np.int64), np.arange(n)] = 1.0
         share = np.full(n, 1.0 / n) if weights is None else weights / weights.sum()
         return cls(nodes, columns, share)
@@ -284,16 +284,16 @@ def slopes_by_moments(moments, terms, entries, expected, is_predicted, targets, 
     columns l; is_predicted has one entry per column.  targets and columns are (first, end).
     """
     (mean, second), (linear, precision), (entry_ptr, column, values) = moments, terms, entries
-    n_gaussian, first = linear.shape[0], columns[0]
+    n_numbers, first = linear.shape[0], columns[0]
     width = columns[1] - first
     for t in range(targets[0], targets[1]):
         row = out[t - targets[0]]
         if not is_predicted[t]:
             for k in range(width):
                 row[k] = 0.0
-        elif t >= n_gaussian:
+        elif t >= n_numbers:
             for k in range(width):
-                row[k] = expected[t - n_gaussian, first + k] - second[t, first + k]
+                row[k] = expected[t - n_numbers, first + k] - second[t, first + k]
         else:
             for k in range(width):
                 row[k] = linear[t] * mean[first + k]

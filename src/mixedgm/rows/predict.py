@@ -16,7 +16,7 @@ _CELLS_PER_BLOCK = 2**20
 
 
 def _blocks(params: Params, n_rows: int) -> Iterator[slice]:
-    width = max(1, params.nodes.n_gaussian + int(params.nodes.level_start[-1]))
+    width = max(1, len(params.nodes) + int(params.nodes.level_start[-1]))
     size = max(1, _CELLS_PER_BLOCK // width)
     for first in range(0, n_rows, size):
         yield slice(first, min(first + size, n_rows))

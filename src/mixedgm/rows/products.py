@@ -86,7 +86,7 @@ class Products:
         `nodes` are counted among the discrete ones.
         """
         parts, incidence = [], coef.incidence
-        for k, node in enumerate((incidence.nodes.n_gaussian + nodes).tolist()):
+        for k, node in enumerate(incidence.nodes.discrete_nodes[nodes].tolist()):
             size = int(plain.n_columns[k])
             both = plain.sums[plain.start[k] : plain.start[k + 1]].reshape(size, size, -1)
             column = incidence.entry_column[incidence.entries_of(node)][:: int(plain.n_levels[k])]

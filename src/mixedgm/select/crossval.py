@@ -203,8 +203,8 @@ def _unit_terms(evidence: Evidence, splits: list[Split]) -> Floats:
     assert not isinstance(rows, PartedDesign)  # folds of tables in parts are refused before
     table = rows.gaps if isinstance(rows, Incomplete) else rows
     there = ~np.isnan(table.numbers)
-    first_hurdle = table.schema.n_gaussian
-    there[:, first_hurdle:] &= table.numbers[:, first_hurdle:] != 0.0
+    spans = table.schema.spans
+    there &= (table.numbers != 0.0) | spans.gaussian_nodes[: spans.n_real]
     by_row = there @ evidence.task.log_units
     weights = np.ones(len(by_row)) if table.weights is None else table.weights
     means = [np.average(by_row[test], weights=weights[test]) for _, test in splits]

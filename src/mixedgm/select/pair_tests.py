@@ -249,7 +249,7 @@ def _informative_rows(task: Task) -> dict[int, float]:
         return {}
     out = {}
     for j in range(len(nodes.n_levels)):
-        share, node = moments.shares[nodes.slots_of(j)], nodes.n_gaussian + j
+        share, node = moments.shares[nodes.slots_of(j)], int(nodes.discrete_nodes[j])
         some = share[0] if nodes.spiked_nodes[node] else 1.0 - share.max(initial=0.0)
         out[node] = round(float(some) * task.total_weight, 6)
     return out

@@ -16,11 +16,11 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import softmax
 
+from mixedgm.families.hurdle import HurdleConditional
 from mixedgm.model.layout import Floats, Ints, offsets
 from mixedgm.objective.contract import Evaluation, Smooth
 from mixedgm.objective.ridge import Ridged
 from mixedgm.penalty.group_lasso import scaled_prox
-from mixedgm.rows.curvature import own_covariance
 from mixedgm.solve.loop import State
 from mixedgm.solve.problem import Problem
 
@@ -120,7 +120,7 @@ class IndependentScale:
     """(own terms, width) rise of the own terms of a discrete node with numbers when its predictors
     rise; None for other nodes, whose own terms are those of their design columns."""
     precision: Floats
-    """(n_gaussian,) precisions of the numbers, given the others."""
+    """(p,) precisions of the numbers, given the others."""
 
     @classmethod
     def at(cls, smooth: Smooth, theta: Floats) -> IndependentScale:
@@ -131,10 +131,13 @@ class IndependentScale:
         moved: list[Floats | None] = [None] * layout.n_nodes
         terms = smooth.null()[layout.biases]
         logits = nodes.own_logits(terms)
-        for j, v in enumerate(range(nodes.n_gaussian, layout.n_nodes)):
+        for j, v in enumerate(nodes.discrete_nodes.tolist()):
             here = moved[v] = nodes.moved_by_predictors(j)
             if here is not None and nodes.spiked_nodes[v]:
-                covariance = own_covariance(terms[nodes.terms_of(j)])
+                given = nodes.families[v].given(terms[None, nodes.terms_of(j)], np.zeros((1, 2, 1)))
+                assert isinstance(given, HurdleConditional)
+                bb, xb, xx, qb, qx, qq = (part[0, 0] for part in given.of_statistics())
+                covariance = np.array([[bb, xb, qb], [xb, xx, qx], [qb, qx, qq]])
                 own.append(_decomposed(covariance))
                 bases[v], spread[v] = _decomposed(here.T @ covariance @ here)
                 continue

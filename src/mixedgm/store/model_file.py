@@ -212,7 +212,7 @@ def _sizes(schema: Schema, document: Mapping[str, Any], n_moderators: int) -> di
     """Sizes that the letters in the shapes of arrays stand for."""
     nodes, path = schema.spans, document["path"]
     sizes = {
-        "p": nodes.n_gaussian,
+        "p": int(np.count_nonzero(nodes.gaussian_nodes)),
         "q": nodes.n_numeric,
         "t": sum(nodes.n_levels),
         "l": int(nodes.n_biases.sum()),

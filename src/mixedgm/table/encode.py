@@ -205,8 +205,8 @@ def encoded(
     for at, column in enumerate(schema.discrete):
         if column.name in matched.codes:
             codes[:, at] = matched.codes[column.name][kept]
-        elif spans.is_real(spans.n_gaussian + at):
-            real = numbers[:, spans.n_gaussian + at]
+        elif spans.spiked_nodes[node := spans.discrete_nodes[at]]:
+            real = numbers[:, node]
             codes[:, at] = np.where(np.isnan(real), -1, real != 0.0) if code < 0 else real != 0.0
     return numbers, codes
 

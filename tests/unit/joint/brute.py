@@ -80,7 +80,7 @@ class States:
 
 
 def enumerate_states(params: ConditionalGaussian) -> States:
-    p = params.n_gaussian
+    p = params.n_numbers
     covariance = np.linalg.inv(params.precision) if p else np.zeros((0, 0))
     _, log_det = np.linalg.slogdet(params.precision) if p else (1, 0.0)
     codes, weights, means = [], [], []
@@ -113,5 +113,5 @@ def conditioned(
     params: ConditionalGaussian, values: dict[int, float], levels: dict[int, int]
 ) -> ConditionalGaussian:
     """The package's model of the other columns, given numbers and states by position."""
-    nodes = [*values, *(params.n_gaussian + j for j in levels)]
+    nodes = [*values, *(params.n_numbers + j for j in levels)]
     return without(Params.of_joint(params), nodes, [*values.values(), *levels.values()]).joint

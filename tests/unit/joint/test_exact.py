@@ -45,7 +45,7 @@ def one_hot(params: ConditionalGaussian, states: brute.States) -> np.ndarray:
 def test_partition_function_and_density(params):
     states = brute.enumerate_states(params)
     assert log_partition(params) == pytest.approx(states.log_z, abs=CLOSE)
-    x = np.random.default_rng(0).normal(size=params.n_gaussian)
+    x = np.random.default_rng(0).normal(size=params.n_numbers)
     alive = states.codes[np.isfinite(states.log_weight)][-1]
     found = log_density(params, x[None], alive[None])
     expected = brute.exponent(params, x, tuple(alive)) - states.log_z
@@ -91,7 +91,7 @@ def test_expectations_are_the_gradient_of_the_log_partition_function(seed):
 def test_marginals_over_mixed_sets(params, seed):
     rng = np.random.default_rng(seed)
     q = len(params.n_levels)
-    numbers = rng.permutation(params.n_gaussian)[: rng.integers(0, params.n_gaussian + 1)].tolist()
+    numbers = rng.permutation(params.n_numbers)[: rng.integers(0, params.n_numbers + 1)].tolist()
     discrete = rng.permutation(q)[: rng.integers(0, q + 1)].tolist()
     states = brute.enumerate_states(params)
     found = marginal(params, numbers, discrete)
@@ -118,14 +118,14 @@ def test_marginals_over_mixed_sets(params, seed):
 def test_conditioning_gives_the_same_density_of_the_rest(params, seed):
     rng = np.random.default_rng(seed)
     states = brute.enumerate_states(params)
-    x = rng.normal(size=params.n_gaussian)
+    x = rng.normal(size=params.n_numbers)
     y = states.codes[np.isfinite(states.log_weight)][0]
-    values = {s: x[s] for s in range(params.n_gaussian) if rng.random() < 0.5}
+    values = {s: x[s] for s in range(params.n_numbers) if rng.random() < 0.5}
     levels = {j: int(y[j]) for j in range(len(y)) if rng.random() < 0.5}
     rest = brute.conditioned(params, values, levels)
     rest_states = brute.enumerate_states(rest)
     # The density of any row of the rest differs from the joint one by a constant.
-    free = [s for s in range(params.n_gaussian) if s not in values]
+    free = [s for s in range(params.n_numbers) if s not in values]
     left = [j for j in range(len(y)) if j not in levels]
     gaps = []
     for code in rest_states.codes[np.isfinite(rest_states.log_weight)][:6]:
@@ -174,8 +174,8 @@ def test_density_of_one_column_integrates_to_one():
 @given(models, st.integers(0, 2**20))
 @many
 def test_integrating_columns_out_keeps_the_rest(params, seed):
-    out = [s for s in range(params.n_gaussian) if (seed >> s) & 1]
-    rest = [s for s in range(params.n_gaussian) if s not in out]
+    out = [s for s in range(params.n_numbers) if (seed >> s) & 1]
+    rest = [s for s in range(params.n_numbers) if s not in out]
     reduced, log_constant = integrate_out(params, out)
     before, after = brute.enumerate_states(params), brute.enumerate_states(reduced)
     assert after.log_z + log_constant == pytest.approx(before.log_z, abs=CLOSE)

@@ -22,7 +22,7 @@ from mixedgm.model.params import Params
 
 def dense(n_states, n_gaussian=0, strength=0.01):
     """Binary states that all depend on each other, and numbers that depend on them."""
-    params = ConditionalGaussian.independent(n_gaussian=n_gaussian, n_levels=(2,) * n_states)
+    params = ConditionalGaussian.independent(n_numbers=n_gaussian, n_levels=(2,) * n_states)
     column = np.repeat(np.arange(n_states), 2)
     sign = np.where(np.arange(2 * n_states) % 2, 1.0, -1.0)
     apart = column[:, None] != column

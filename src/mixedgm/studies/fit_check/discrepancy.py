@@ -113,7 +113,7 @@ def statistics(fitted: FittedModel, design: Design) -> Statistics:
     pearson = np.zeros(len(nodes.n_levels))
     values, judged = _values(fitted, design), _judged(fitted, design) * weights[:, None]
     first_level = int(nodes.level_start[nodes.first_indicator])
-    size = max(1, _CELLS_PER_BLOCK // max(d, nodes.n_gaussian + n_values, 1))
+    size = max(1, _CELLS_PER_BLOCK // max(d, len(nodes) + n_values, 1))
     for first in range(0, design.n_rows, size):
         cut = slice(first, first + size)
         numbers, codes, w = design.numbers[cut], design.codes[cut], weights[cut]
@@ -195,7 +195,7 @@ def _judged(fitted: FittedModel, design: Design) -> Floats:
     """(n, m) 1 where there is a residual: in a hurdle column, where it is not zero."""
     nodes = fitted.params.nodes
     there = np.ones((design.n_rows, int(np.count_nonzero(nodes.numeric_nodes))))
-    there[:, nodes.n_gaussian : nodes.n_real] = design.codes[:, : nodes.n_spiked]
+    there[:, nodes.spiked_nodes[: there.shape[1]]] = design.codes[:, : nodes.n_spiked]
     return there
 
 

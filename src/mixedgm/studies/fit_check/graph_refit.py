@@ -94,12 +94,10 @@ class GraphRefit:
 
 def punched(design: Design, missing: NDArray[np.bool_]) -> Gaps:
     """The rows without these cells (n, nodes)."""
-    p = design.schema.spans.n_gaussian
+    spans = design.schema.spans
     numbers, codes = design.numbers.copy(), design.codes.astype(np.int32)
-    numbers[:, :p][missing[:, :p]] = np.nan
-    codes[missing[:, p:]] = -1
-    for at in range(p, numbers.shape[1]):  # hurdle columns are numbers and codes
-        numbers[missing[:, at], at] = np.nan
+    numbers[missing[:, : spans.n_real]] = np.nan  # hurdle columns are numbers and codes
+    codes[missing[:, spans.discrete_nodes]] = -1
     return Gaps(design.schema, numbers, codes, design.weights)
 
 
@@ -187,8 +185,8 @@ def rescored(design: Design) -> Design:
     """The rows with normal scores of their own in transformed columns."""
     columns = [
         at
-        for at in range(design.schema.spans.n_gaussian)
-        if design.schema.nodes[at].transform is not None and np.ptp(design.numbers[:, at]) > 0.0
+        for at, column in enumerate(design.schema.nodes)
+        if column.transform is not None and np.ptp(design.numbers[:, at]) > 0.0
     ]
     if not columns:
         return design

@@ -226,7 +226,8 @@ def _cheap(fitted: FittedModel) -> bool:
     if fitted.margins is None or fitted.margins.covariance is None:
         return False
     try:
-        rest, _ = integrate_out(fitted.params.joint, range(fitted.schema.n_gaussian))
+        joint = fitted.params.joint
+        rest, _ = integrate_out(joint, range(joint.n_numbers))
         plan_for(discrete(rest), limit=_CHEAP)
     except DistributionError:
         return False

@@ -449,16 +449,13 @@ class RowMargins:
     @cached_property
     def _statistics(self) -> tuple[Floats, Ints]:
         """(n, q) what own terms of other than Gaussian nodes multiply; the node of each."""
-        nodes, p, codes = self.nodes, self.nodes.n_gaussian, self.codes
-        parts = dict(enumerate(nodes.spiked_statistics(self.numbers)))
-        parts |= {j: nodes.term_features(j)[codes[:, j]] for j, _, _ in nodes.scored}
-        for j in range(nodes.first_indicator, len(nodes.n_levels)):
-            parts[j] = np.eye(nodes.n_levels[j])[codes[:, j]]
-        count = [parts[j].shape[1] for j in sorted(parts)]
-        columns = [parts[j] for j in sorted(parts)]
-        return np.hstack([np.zeros((len(codes), 0)), *columns]), np.repeat(
-            p + np.arange(len(count)), np.array(count, dtype=np.int64)
-        )
+        nodes, columns, of_columns = self.nodes, [np.zeros((0, len(self.codes)))], [np.zeros(0)]
+        every = nodes.own_statistics(self.numbers, self.codes)
+        for (some, _), values in zip(nodes.runs, every, strict=True):
+            if not nodes.gaussian_nodes[some.start]:
+                columns.append(values.reshape(-1, len(self.codes)))
+                of_columns.append(np.repeat(np.arange(some.start, some.stop), values.shape[1]))
+        return np.concatenate(columns).T, np.concatenate(of_columns).astype(np.int64)
 
     def centred(self, parts: Sequence[Part]) -> Floats:
         """Numbers with the means of the whole table in every group, where a number can be added."""
@@ -485,8 +482,8 @@ class RowMargins:
     def _standardised(self, parts: Sequence[Part]) -> list[Floats]:
         """Statistics of every group, in units of their spread over all, less their common mean."""
         others, of_others = self._statistics
-        p = self.nodes.n_gaussian
-        node = np.concatenate([np.arange(p), np.arange(p), of_others])
+        gaussian = np.flatnonzero(self.nodes.gaussian_nodes)
+        node = np.concatenate([gaussian, gaussian, of_others])
         values = []
         for part in parts:
             numbers = self.numbers[part.rows, self.nodes.gaussian]

@@ -88,12 +88,12 @@ def expected(fitted: FittedModel, gaps: Gaps, how: How) -> Completed:
             limit=how.entries,
         )
         spans = fitted.schema.spans
-        kinds = [spans.kinds[spans.n_gaussian + at] for at in pattern.discrete]
+        kinds = [spans.kinds[node] for node in spans.discrete_nodes[list(pattern.discrete)]]
         codes_of = _points(kinds, answer.levels, [params.n_levels[at] for at in pattern.discrete])
         mean = answer.mean.copy()
         for at, kind in enumerate(kinds):
             if isinstance(kind, HurdleKind):
-                node = pattern.numbers.index(spans.n_gaussian + pattern.discrete[at])
+                node = pattern.numbers.index(spans.discrete_nodes[pattern.discrete[at]])
                 share = answer.levels[:, 2 * at + 1]
                 parts = kind.parts(mean[:, node], answer.variance[:, node], share)
                 mean[:, node] = kind.point(parts)

@@ -152,7 +152,8 @@ class ResamplingPlan:
         the whole change at once, where Newton steps would need several.
         """
         theta = task.theta_of(params)
-        bias, precisions = task.layout.biases, task.layout.positive[task.layout.n_gaussian :]
+        bias, nodes = task.layout.biases, task.layout.nodes
+        precisions = task.layout.positive[nodes.spiked_nodes[: nodes.n_real]]
         null, alone, before = task.smooth.null(), task.theta_of(self.alone), theta[precisions]
         theta[bias] += null[bias] - alone[bias]
         theta[precisions] = before * null[precisions] / alone[precisions]

@@ -358,10 +358,7 @@ def test_the_same_seed_gives_the_same_result_on_any_number_of_cores() -> None:
         (300, {"test": "permutation", "n_perm": 1}, "permutation", "it was asked for"),
     ],
 )
-def test_which_test_is_made_and_why(
-    n: int, options: dict, test: str, why: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("mixedgm.studies.groups.compare.PERMUTATIONS", 2)
+def test_which_test_is_made_and_why(n: int, options: dict, test: str, why: str) -> None:
     if test == "permutation":
         options = {"n_perm": None, **options}
     found = mg.compare(mixed(n), "site", **(GIVEN | {"lam": 0.6} | options))
