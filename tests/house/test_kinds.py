@@ -9,6 +9,7 @@ import pytest
 
 PACKAGE = Path(__file__).resolve().parents[2] / "src" / "mixedgm"
 MOST_FILES = 15
+MOST_FILES_WITH_BORDERS = 15
 
 WORDS = {"cont", "cat", "cats", "continuous", "categorical", "category", "categories"}
 IN_TEXT = re.compile(r"(continuous|categorical)(-(continuous|categorical))?")
@@ -120,6 +121,15 @@ def test_few_files_know_kinds() -> None:
     assert len(known) <= MOST_FILES, (
         f"{len(known)} files name a kind or rely on its place:\n{report}"
     )
+
+
+def test_few_files_use_the_place_where_gaussian_nodes_end() -> None:
+    using = [
+        path.relative_to(PACKAGE).as_posix()
+        for path in sorted(PACKAGE.rglob("*.py"))
+        if "n_gaussian" in path.read_text(encoding="utf-8")
+    ]
+    assert len(using) <= MOST_FILES_WITH_BORDERS, f"ask `Nodes` for a mask or for runs: {using}"
 
 
 @pytest.mark.parametrize(
