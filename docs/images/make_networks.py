@@ -222,7 +222,7 @@ def keep(folder: Path) -> None:
         if (folder / f"{name}.png").exists():
             picture = Image.open(io.BytesIO((folder / f"{name}.png").read_bytes())).convert("RGB")
             picture.thumbnail((900, 760), Image.Resampling.LANCZOS)
-            look = {"method": Image.Quantize.MAXCOVERAGE, "dither": Image.Dither.NONE}
+            look = {"method": Image.Quantize.MAXCOVERAGE, "dither": Image.Dither.NONE, "kmeans": 1}
             picture.quantize(256, **look).save(HERE / f"{kept}.png", optimize=True)
 
 

@@ -36,8 +36,8 @@ def write_report(file: Path) -> None:
 def take(page: Page, name: str) -> None:
     """Write what the page shows, in the 256 colours that lose least."""
     picture = Image.open(io.BytesIO(page.picture())).convert("RGB")
-    reduced = picture.quantize(256, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
-    reduced.save(HERE / f"{name}.png", optimize=True)
+    look = {"method": Image.Quantize.MAXCOVERAGE, "dither": Image.Dither.NONE, "kmeans": 1}
+    picture.quantize(256, **look).save(HERE / f"{name}.png", optimize=True)
 
 
 def main() -> None:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
+import numpy as np
 from numpy.typing import NDArray
 
 from mixedgm.base.atomic import write_bytes
@@ -140,6 +141,20 @@ def _content(ax: Axes, kind: str, dpi: int) -> bytes:
 def pixel_in_points(ax: Axes) -> float:
     """Return the size of a pixel of the figure in points, 1/72 inch."""
     return 72.0 / float(ax.get_figure(root=True).dpi)  # type: ignore[union-attr]
+
+
+def ink_on(colours: NDArray[Any]) -> NDArray[np.str_]:
+    """Return for each of these colours (..., 3) what is read better on it: white or `INK`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> ink_on(np.array([[0.48, 0.18, 0.0], [0.9, 0.55, 0.28]])).tolist()
+    ['white', '#333333']
+    """
+    linear = np.where(colours <= 0.04045, colours / 12.92, ((colours + 0.055) / 1.055) ** 2.4)
+    # Both have the same contrast at a luminance of 0.245.
+    return np.where(linear @ [0.2126, 0.7152, 0.0722] < 0.245, "white", INK)
 
 
 def label(text: str, longest: int = 24) -> str:

@@ -13,6 +13,7 @@ from mixedgm.model.layout import Floats
 from mixedgm.pictures.canvas import (
     INK,
     axes,
+    ink_on,
     label,
     n_shown,
     name_rows,
@@ -71,7 +72,8 @@ def plot_check(picture: CheckPicture, *, ax: Axes | None = None) -> Axes:
         aspect="equal",
     )
     cell = float(ax.get_window_extent().height * pixel_in_points(ax) / max(n, 1))
-    _mark(ax, picture, cell, max(worst, 4.0))
+    inks = ink_on(image.to_rgba(shown)[..., :3])
+    _mark(ax, picture, cell, inks)
     text = float(np.clip(0.75 * cell, _SMALLEST_TEXT, 9.0))
     names = [label(name, 20) for name in picture.names] if cell >= _SMALLEST_TEXT else []
     at = np.arange(len(names))
@@ -83,39 +85,38 @@ def plot_check(picture: CheckPicture, *, ax: Axes | None = None) -> Axes:
     key = "pairs: frame = flagged; below the diagonal, dot = edge"
     if np.isnan(picture.distance[~np.eye(n, dtype=bool)]).any():
         key += "; grey = not checked"
-    ax.set_title("\n".join([key, *_name_meanings(ax, picture, cell, text)]), fontsize=9, color=INK)
+    lines = [key, *(_name_meanings(ax, picture, inks, text) if cell >= _SMALLEST_TEXT else ())]
+    ax.set_title("\n".join(lines), fontsize=9, color=INK)
     _draw_bars(ax, picture, text)
     _draw_colour_bar(ax, image)
     return ax
 
 
-def _mark(ax: Axes, picture: CheckPicture, cell: float, darkest: float) -> None:
+def _mark(ax: Axes, picture: CheckPicture, cell: float, inks: NDArray[np.str_]) -> None:
     from matplotlib.collections import PatchCollection
     from matplotlib.patches import Rectangle
 
     u, v = np.nonzero(np.tril(picture.edge))
-    ax.scatter(v, u, s=float(np.clip(0.16 * cell, 1.0, 5.0)) ** 2, color=INK, linewidths=0.0)
+    size = float(np.clip(0.16 * cell, 1.0, 5.0)) ** 2
+    ax.scatter(v, u, s=size, color=inks[u, v].tolist(), linewidths=0.0)
     places = np.argwhere(picture.flagged)
     frames = [Rectangle((b - 0.44, a - 0.44), 0.88, 0.88) for a, b in places]
-    dark = np.log(np.maximum(picture.distance[picture.flagged], 1.0)) > 0.85 * np.log(darkest)
-    colours = ["white" if each else INK for each in dark]
+    colours = inks[picture.flagged].tolist()
     ax.add_collection(
         PatchCollection(frames, facecolor="none", edgecolor=colours, linewidth=1.2, gid="flagged")
     )
 
 
-def _name_meanings(ax: Axes, picture: CheckPicture, cell: float, text: float) -> list[str]:
+def _name_meanings(
+    ax: Axes, picture: CheckPicture, inks: NDArray[np.str_], text: float
+) -> list[str]:
     """Write a letter into flagged cells above the diagonal; return lines that explain them."""
     meanings = list(dict.fromkeys(picture.meanings.values()))
-    if cell < _SMALLEST_TEXT or not meanings:
-        return []
     letters = dict(zip(meanings, "ABCDEFGHIJKLMNOPQRSTUVWXYZ", strict=False))
-    darkest = max(float(np.nanmax(picture.distance, initial=0.0)), 4.0)
     for (u, v), meaning in picture.meanings.items():
         at = min(u, v), max(u, v)
-        dark = np.log(max(picture.distance[at], 1.0)) > 0.5 * np.log(darkest)
         style: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": text, "gid": "meaning"}
-        ax.text(at[1], at[0], letters[meaning], color="white" if dark else INK, **style)
+        ax.text(at[1], at[0], letters[meaning], color=str(inks[at]), **style)
     named = [f"{letter} = {meaning}" for meaning, letter in letters.items()]
     return [", ".join(named[k : k + 3]) for k in range(0, len(named), 3)]
 

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from mixedgm.base.printable import number_of
 from mixedgm.families import KINDS
 from mixedgm.fit.fitted import FittedModel
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.pictures.canvas import (
     INK,
     axes,
+    ink_on,
     known_options,
     label,
     level_label,
@@ -212,7 +214,7 @@ def plot_tests(
         for a, b, chance, verdict in zip(u, v, probability, verdicts, strict=True):
             mark = _MARKS.get(verdict)
             if mark is not None:
-                colour = "white" if chance > 0.6 else INK
+                colour = str(ink_on(np.array(image.cmap(chance)[:3])))
                 for x, y in ((a, b), (b, a)):
                     ax.text(x, y, mark, ha="center", va="center", color=colour, fontsize=8)
     text = [label(name) for name in names]
@@ -255,7 +257,7 @@ class MissingPicture:
 def plot_missing(
     picture: MissingPicture, *, n_patterns: int | None = 20, ax: Axes | None = None
 ) -> Axes:
-    """Draw one row per pattern, the most frequent on top, and one column per column of the table.
+    """Draw one row per pattern, the most frequent on top, and one column per column with gaps.
 
     Vermilion is missing, grey is there.  Bars at the right are the rows that have the pattern; bars
     above are the share of each column that is missing.
@@ -263,10 +265,12 @@ def plot_missing(
     from matplotlib.colors import ListedColormap
 
     total = len(picture.rows)
-    shown, n = n_shown(total, "n_patterns", n_patterns), len(picture.names)
+    shown, some = n_shown(total, "n_patterns", n_patterns), np.flatnonzero(picture.share)
+    some = some if len(some) else np.arange(len(picture.names))
+    n = len(some)
     width, height = (float(np.clip(1.6 + 0.32 * k, 2.6, 11.0)) for k in (n, shown))
     ax = axes(ax, (width + 3.2, height + 2.2), layout="constrained")
-    gaps = picture.gaps[:shown].astype(np.float64)
+    gaps = picture.gaps[:shown, some].astype(np.float64)
     colours = ListedColormap([_THERE, _GAP])
     ax.imshow(gaps, cmap=colours, vmin=0.0, vmax=1.0, aspect="auto", interpolation="none")
     ax.set_xticks(np.arange(n + 1) - 0.5, minor=True)
@@ -274,16 +278,20 @@ def plot_missing(
     ax.grid(which="minor", color="white", linewidth=1.5 if max(n, shown) <= 60 else 0.3)
     ax.tick_params(which="both", length=0)
     text = float(np.clip(300.0 / max(n, 1), 4.0, 9.0))
-    ax.set_xticks(range(n), [label(name) for name in picture.names], rotation=90, fontsize=text)
+    ax.set_xticks(range(n), [label(picture.names[k]) for k in some], rotation=90, fontsize=text)
     ax.set_yticks([])
     ax.set_ylabel("patterns, most frequent first", fontsize=9, color=INK)
     ax.spines[:].set_visible(False)
     _draw_rows(ax, picture.rows[:shown], float(picture.rows.sum()))
-    _draw_shares(ax, picture.share, text)
+    _draw_shares(ax, picture.share[some], text)
+    notes = []
+    if n < len(picture.names):
+        complete = number_of(len(picture.names) - n, "column")
+        notes.append(f"{complete} without missing cells not drawn")
     if shown < total:
         left = float(picture.rows[shown:].sum() / max(picture.rows.sum(), 1.0))
-        note = f"{shown} of {total} patterns; the others are {left:.1%} of the rows"
-        ax.set_xlabel(note, fontsize=8, color=INK)
+        notes.append(f"{shown} of {total} patterns; the others are {left:.1%} of the rows")
+    ax.set_xlabel("\n".join(notes), fontsize=8, color=INK)
     return ax
 
 

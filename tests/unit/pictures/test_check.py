@@ -80,3 +80,34 @@ def test_the_check_draws_itself():
     assert [t.get_text() for t in ax.get_yticklabels()] == ["x1", "x2", "y1", "y2"]
     dots = {tuple(map(int, at)) for at in ax.collections[0].get_offsets()}
     assert dots == {(0, 1), (0, 2), (1, 3), (2, 3)}
+
+
+def luminance(colour):
+    parts = [
+        each / 12.92 if each <= 0.04045 else ((each + 0.055) / 1.055) ** 2.4 for each in colour
+    ]
+    return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
+
+
+def test_letters_frames_and_dots_are_seen_on_every_shade():
+    from matplotlib.colors import to_rgb
+
+    n = 12
+    u, v = np.triu_indices(n, 1)
+    distance = np.full((n, n), np.nan)
+    distance[u, v] = distance[v, u] = np.geomspace(1.0, 30.0, len(u))
+    flagged = ~np.isnan(distance)
+    meanings = dict.fromkeys(zip(u.tolist(), v.tolist(), strict=True), "curved")
+    shown = replace(picture(n), distance=distance, flagged=flagged, edge=flagged, meanings=meanings)
+    ax = plot_check(shown)
+    dots, frames = ax.collections
+    marks = [(text.get_position(), text.get_color()) for text in ax.texts]
+    marks += zip(dots.get_offsets().tolist(), dots.get_facecolor(), strict=True)
+    centres = [path.vertices[:4].mean(axis=0).tolist() for path in frames.get_paths()]
+    marks += zip(centres, frames.get_edgecolor(), strict=True)
+    assert len(marks) == 2 * n * (n - 1)
+    image = ax.images[0]
+    for (x, y), colour in marks:
+        cell = image.cmap(image.norm(distance[round(y), round(x)]))
+        low, high = sorted((luminance(to_rgb(cell)), luminance(to_rgb(colour))))
+        assert (high + 0.05) / (low + 0.05) >= 3.0

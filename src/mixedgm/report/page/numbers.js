@@ -1,6 +1,14 @@
 // Numbers as people read them.
 
 /**
+ * A written number with true minus signs, and none before a zero.
+ * @param {string} text
+ */
+export function withMinus(text) {
+  return text.replace(/^-(?=[0.]*$)/, "").replaceAll("-", "−");
+}
+
+/**
  * A number with about three digits, and a true minus sign.
  * @param {number | null | undefined} value
  * @param {number} [digits]
@@ -15,7 +23,7 @@ export function numberText(value, digits = 3) {
     text = Number(value.toPrecision(digits)).toLocaleString("en", {
       maximumFractionDigits: 6,
     });
-  return text.replace("-", "−");
+  return withMinus(text);
 }
 
 /**
@@ -23,7 +31,7 @@ export function numberText(value, digits = 3) {
  * @param {number} value
  */
 export function axisText(value) {
-  if (Number.isInteger(value) && Math.abs(value) < 1e5) return String(value).replace("-", "−");
+  if (Number.isInteger(value) && Math.abs(value) < 1e5) return withMinus(String(value));
   return numberText(value);
 }
 
@@ -47,7 +55,7 @@ export function columnFormat(values) {
   const [least, most] = [Math.min(...sizes), Math.max(...sizes)];
   if (least < 5e-4 || most >= 1e4) return (value) => numberText(value);
   const places = most < 10 ? 3 : most < 100 ? 2 : 1;
-  return (value) => (value === null ? "" : value.toFixed(places).replace("-", "−"));
+  return (value) => (value === null ? "" : withMinus(value.toFixed(places)));
 }
 
 /**
@@ -58,7 +66,7 @@ export function percentText(share) {
   const percent = 100 * share;
   const size = Math.abs(percent);
   const places = (size > 0 && size < 1) || (size > 99 && size < 100) ? 1 : 0;
-  return `${percent.toFixed(places).replace("-", "−")}\u00a0%`;
+  return `${withMinus(percent.toFixed(places))}\u00a0%`;
 }
 
 /**

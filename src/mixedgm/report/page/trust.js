@@ -90,7 +90,8 @@ function flagItem(flag, choose) {
     class: "link",
   });
   flag.names.forEach((name, at) => open.append(...(at > 0 ? [" – "] : []), named(name)));
-  const facts = [flag.where, flag.size].filter((text) => text !== "").join("; ");
+  const where = flag.where.replace(/-(?=[\d.]+$)/, "−");
+  const facts = [where, flag.size].filter((text) => text !== "").join("; ");
   return element("li", {}, open, facts && element("span", { class: "fine" }, ` (${facts})`));
 }
 
