@@ -119,13 +119,15 @@ def test_one_regression_has_the_sandwich_errors_of_statsmodels(stored, target, h
     n_targets = 1 if target == "y" else 2
     slopes = np.array(stored[target]["coefficients"]).reshape(k, n_targets)
     covariance = np.array(stored[target][how])  # target by target
+    units = n
     if how == "clusters":
-        covariance *= (n // 4) / (n // 4 - 1)
+        units = n // 4
+        covariance *= units / (units - 1)
     for name, at in (("x", [1]), ("w", [2]), ("c", [3, 4])):
         row = found[frozenset((name, target))]
         value = slopes[at].T.ravel()
         where = [t * k + j for t in range(n_targets) for j in at]
-        V = covariance[np.ix_(where, where)] / (1 - k / n)
+        V = covariance[np.ix_(where, where)] / (1 - k / units)
         w = value @ np.linalg.solve(V, value)
         assert row["df"] == len(value)
         assert row["statistic"] == pytest.approx(w, rel=1e-6)

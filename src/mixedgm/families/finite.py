@@ -192,7 +192,8 @@ class FiniteConditional(Conditional):
                 return _turned(xp, scores)[:, :, :, None] * self.chance[:, None, :, :]
             products = scores[:, :, :, None] * other[:, :, None, :]
             sizes = products.shape[2:]
-            found = self.mean(xp.reshape(products, (n_columns, -1, math.prod(sizes))))
+            flat = n_columns, products.shape[1], math.prod(sizes)  # no -1: sizes may be 0
+            found = self.mean(xp.reshape(products, flat))
             return xp.reshape(found, (n_columns, *sizes, n))
 
         mean = self.columns[:, :, None, :]

@@ -176,7 +176,7 @@ def estimated_pairs(
     contrasts = Contrasts(smooth.layout)
     reduced, n = contrasts.reduced, rows.total_weight
     eta = contrasts.down(theta)
-    left = left_by_predictors(reduced, graph, _independent(rows, clusters, row))
+    left = left_by_predictors(reduced, graph, _observations(rows, clusters, row))
     if not errors and len(graph) == reduced.n_groups:
         return PairEstimates(reduced, eta[reduced.edges], np.zeros(0), n).less_biased(left)
     gradient = contrasts.down(smooth.evaluate(theta).gradient)
@@ -184,7 +184,8 @@ def estimated_pairs(
     with single_threaded_blas():  # sums in a fixed order
         held, ends = Held(reduced, graph), EndProducts(reduced)
         inverse = inverse_of(hessian_of(smooth, theta, graph, stride), held.inside)
-        scorer = Scorer(smooth.layout, reduced, theta, eta, left**-0.5)
+        independent = left_by_predictors(reduced, graph, _independent(rows, clusters, row))
+        scorer = Scorer(smooth.layout, reduced, theta, eta, independent**-0.5)
         curvature = curvature_sums(held, ends, scorer, rows, stride, dtype)
         values = eta[reduced.edges].copy()
         if row is not None:
@@ -269,8 +270,9 @@ def drawn_errors(
     with single_threaded_blas():  # sums in a fixed order
         held, ends = Held(reduced, graph), EndProducts(reduced)
         inverse = inverse_of(hessian_of(smooth, theta, graph, stride), held.inside)
-        left = left_by_predictors(reduced, graph, _independent(rows, clusters, row))
-        scorer = Scorer(smooth.layout, reduced, theta, eta, left**-0.5)
+        left = left_by_predictors(reduced, graph, _observations(rows, clusters, row))
+        independent = left_by_predictors(reduced, graph, _independent(rows, clusters, row))
+        scorer = Scorer(smooth.layout, reduced, theta, eta, independent**-0.5)
         curvature = curvature_sums(held, ends, scorer, rows, stride)
         values, spread = eta[reduced.edges], _spread(held, eta, left)
         scale = np.repeat(_mean_left(reduced, left), reduced.sizes) / np.sqrt(n)
@@ -308,7 +310,7 @@ def _in_spreads(found: PairEstimates, spread: ResidualSpread, followed: Floats) 
     return replace(found, covariance=covariance).rescaled(spread.scale)
 
 
-def _independent(
+def _observations(
     rows: MemoryRows | PartedRows, clusters: Ints | None, row: Ints | None = None
 ) -> float:
     """Number of observations: with clusters weights are those of a design, as Kish counts them.
@@ -319,6 +321,20 @@ def _independent(
     if plain or isinstance(rows, PartedRows) or rows.weights is None:
         return rows.total_weight
     return float(rows.total_weight**2 / (rows.weights**2).sum())
+
+
+def _independent(
+    rows: MemoryRows | PartedRows, clusters: Ints | None, row: Ints | None = None
+) -> float:
+    """Number of independent observations: clusters, as Kish counts their weights.
+
+    Variances from few clusters are too small by about the number of predictors among these.
+    """
+    if clusters is None or isinstance(rows, PartedRows):
+        return rows.total_weight
+    unit = clusters if row is None else clusters[row]
+    of_units = np.bincount(unit, rows.weights)
+    return float(of_units.sum() ** 2 / (of_units**2).sum())
 
 
 def left_by_predictors(layout: Layout, graph: Ints, n: float) -> Floats:

@@ -168,8 +168,8 @@ def test_a_model_without_distribution_is_refused_and_repaired_when_asked(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     model = mg.load(folder / "survey.mgm")
-    precision = model.params_.precision
-    precision[0, 1] = precision[1, 0] = -1.2 * np.sqrt(precision[0, 0] * precision[1, 1])
+    coef, precision = model.params_.coef, model.params_.precision
+    coef[0, 1] = coef[1, 0] = 1.2 * np.sqrt(precision[0, 0] * precision[1, 1])
     model.save("bad.mgm")
     assert main(["sample", "bad.mgm", "-n", "2"]) == 2
     error = capsys.readouterr().err

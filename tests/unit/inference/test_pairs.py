@@ -69,9 +69,14 @@ def written_out(task, graph, clusters=None, ridge=None, n=None, least=0.75):
     gradient = contrasts.down(smooth.evaluate(theta).gradient)
     left = 1.0 - predictors(layout, graph) / (n or task.total_weight)
     rows = task.smooth.rows
-    scorer = Scorer(layout, reduced, theta, eta, left**-0.5)
+    weights = np.ones(rows.n_rows) if rows.weights is None else rows.weights
+    independent = left
+    if clusters is not None:  # variances are corrected by the number of clusters, as Kish counts
+        of_clusters = np.array([weights[clusters == c].sum() for c in set(clusters)])
+        units = of_clusters.sum() ** 2 / (of_clusters**2).sum()
+        independent = 1.0 - predictors(layout, graph) / units
+    scorer = Scorer(layout, reduced, theta, eta, independent**-0.5)
     scores = scorer.score(rows, slice(None)).all(reduced)
-    weights = np.ones(len(scores)) if rows.weights is None else rows.weights
     if clusters is None:
         J = (scores * weights[:, None]).T @ scores / weights.sum()
     else:
@@ -176,6 +181,8 @@ def test_many_rows_are_taken_block_by_block():
     np.testing.assert_allclose(plain.eta, left * each.mean(axis=0), atol=1e-9)
     np.testing.assert_allclose(plain.covariance, left * (each**2).mean(axis=0) / n, rtol=1e-8)
     sums = np.array([each[clusters == c].sum(axis=0) for c in range(n_clusters)])
-    expected = left * n_clusters / (n_clusters - 1) * (sums**2).sum(axis=0) / n**2
+    # Estimates are corrected by the number of rows, their variances by that of clusters.
+    corrected = left**2 / (1.0 - 1.0 / n_clusters)
+    expected = corrected * n_clusters / (n_clusters - 1) * (sums**2).sum(axis=0) / n**2
     found = estimated_pairs(task.smooth, task.smooth.rows, theta, nothing, clusters=clusters)
     np.testing.assert_allclose(found.covariance, expected, rtol=1e-8)
