@@ -278,7 +278,9 @@ def plot_missing(
     ax.grid(which="minor", color="white", linewidth=1.5 if max(n, shown) <= 60 else 0.3)
     ax.tick_params(which="both", length=0)
     text = float(np.clip(300.0 / max(n, 1), 4.0, 9.0))
-    ax.set_xticks(range(n), [label(picture.names[k]) for k in some], rotation=90, fontsize=text)
+    ax.set_xticks(
+        range(n), [label(picture.names[k]) for k in some.tolist()], rotation=90, fontsize=text
+    )
     ax.set_yticks([])
     ax.set_ylabel("patterns, most frequent first", fontsize=9, color=INK)
     ax.spines[:].set_visible(False)
