@@ -321,7 +321,7 @@ def test_intervals_of_all_pairs_cover():
     Coverage of a table has a standard deviation of 0.04, so that of eight has a standard error of
     0.015; the limits are three of them away.
     """
-    counts = pd.DataFrame([study().covered("ladder", 300, 1000 + k, 100) for k in range(8)])
+    counts = pd.DataFrame([study().covered("ladder", 300, 1000 + k, 50) for k in range(8)])
     total = counts[["true", "true_covered", "absent", "absent_covered"]].sum()
     assert (total["true_covered"] + total["absent_covered"]) / (
         total["true"] + total["absent"]
