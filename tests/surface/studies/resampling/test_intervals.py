@@ -213,9 +213,9 @@ def test_the_loss_of_the_model_plays_no_part(table, found, loss):
 
 def test_selection_plays_no_part_either(table, found):
     other = mg.MixedGraphicalModel(n_lams=10).fit(table)
-    again = mg.bootstrap(other, table, N_BOOT, select="again", random_state=5, n_jobs=1)
+    again = mg.bootstrap(other, table, 10, select="again", random_state=5, n_jobs=1)
     np.testing.assert_allclose(
-        again.pair_replicates.values, found.pair_replicates.values, rtol=1e-6, atol=1e-9
+        again.pair_replicates.values, found.pair_replicates.values[:10], rtol=1e-6, atol=1e-9
     )
 
 
