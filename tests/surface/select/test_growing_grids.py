@@ -38,8 +38,7 @@ def test_the_answer_depends_on_the_spacing_of_the_grid_only(select):
     """lam is that of the finest grid, up to the two neighbours in the grid's own spacing."""
     frame = people(250, seed=3)
     grids = {"ebic": GRIDS[::2], "aic": GRIDS[1::2]}.get(select, GRIDS[1::3])
-    if select == "cv":
-        select = mg.CV(3, one_se=False)
+    select = {"cv": mg.CV(3, one_se=False), "stars": mg.StARS(n_subsamples=8)}.get(select, select)
     finest = Model(select=select, n_lams=200, lam_min_ratio=0.01).fit(frame)
     for n_lams, ratio in grids:
         model = Model(select=select, n_lams=n_lams, lam_min_ratio=ratio).fit(frame)
