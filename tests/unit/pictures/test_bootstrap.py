@@ -118,7 +118,9 @@ def test_stability_has_a_line_for_every_statistic(dropping):
         line = lines[name.replace("_", " ")]
         np.testing.assert_allclose(line.get_xdata(), [20, 60])
         np.testing.assert_allclose(line.get_ydata(), own["mean"])
-    assert any(np.allclose(line.get_ydata(), 0.7) for line in ax.get_lines())
+    limits = [line for line in ax.get_lines() if np.allclose(line.get_ydata(), 0.7)]
+    assert [line.get_label()[:12] for line in limits] == ["0.7: stable "]
+    assert limits[0].get_label() in [text.get_text() for text in ax.get_legend().get_texts()]
 
 
 def test_pictures_go_where_they_are_asked_to(boot, dropping):

@@ -256,9 +256,9 @@ class _Sheet:
         small = self.inches is not None and self.inches < 5.0
         self.type = 7.0 if small else 9.0
         line = 1.75 * self.type / 72.0
-        self.in_a_row = legend_columns(self.keys, 72.0 * width, self.type)
+        self.legend, self.in_a_row = legend_columns(self.keys, 72.0 * width, self.type)
         self.notes_in_a_row = max(int(width / (1.9 * self.type / 9.0)), 1)
-        rows = -(-len(self.keys) // self.in_a_row)
+        rows = len(self.legend) // self.in_a_row
         note_rows = -(-len(self.notes) // self.notes_in_a_row)
         self.below = 0.08 + line * (rows + 0.4 * bool(rows) + 0.85 * note_rows)
         self.legend_inches = line * (rows + 0.4)
@@ -505,10 +505,10 @@ class Picture:
         if not sheet.own:
             sheet.type = 8.0
             wide = sheet.ax.get_window_extent().width * pixel_in_points(sheet.ax)
-            sheet.in_a_row = legend_columns(sheet.keys, wide, sheet.type)
+            sheet.legend, sheet.in_a_row = legend_columns(sheet.keys, wide, sheet.type)
         show_widths(sheet.keys, self.scale)
         legend = sheet.ax.legend(
-            handles=list(sheet.keys),
+            handles=sheet.legend,
             loc="upper center",
             bbox_to_anchor=(0.5, 0.0),
             ncols=sheet.in_a_row,
@@ -664,15 +664,31 @@ def _arc(share: float) -> Path:
     return Path(points, closed=False)
 
 
-def legend_columns(keys: Sequence[Any], width: float, size: float) -> int:
-    """Return how many columns of keys fit into a width, both in points; keys go down first."""
-    wide = [size * (4.0 + text_ems(key.get_label())) for key in keys]
-    for columns in range(len(keys), 1, -1):
-        rows = -(-len(keys) // columns)
-        parts = [wide[at : at + rows] for at in range(0, len(keys), rows)]
-        if sum(map(max, parts)) <= width:
-            return len(parts)
-    return 1
+def legend_columns(keys: Sequence[Any], width: float, size: float) -> tuple[list[Any], int]:
+    """Return keys for a legend, and how many columns of them fit into a width, both in points.
+
+    Keys go down first. Empty ones fill columns up, so that strengths stand in one column or row.
+    """
+    from matplotlib.lines import Line2D
+
+    strengths = [at for at, key in enumerate(keys) if key.get_label().startswith(_SIZE)]
+    columns: list[list[Any]] = []
+    for rows in [1, *range(max(2, len(strengths)), len(keys) + 1)]:
+        columns = [[]]
+        for at, key in enumerate(keys):
+            together = min(len(strengths), rows) if strengths[:1] == [at] else 1
+            if len(columns[-1]) + together > rows:
+                columns.append([])
+            columns[-1].append(key)
+        wide = [
+            max([size * (4.0 + text_ems(k.get_label())) for k in part], default=0.0)
+            for part in columns
+        ]
+        if sum(wide) <= width:
+            break
+    tall = max(map(len, columns))
+    empty = [Line2D([], [], linestyle="", label="") for _ in range(tall)]
+    return [key for part in columns for key in [*part, *empty][:tall]], len(columns)
 
 
 def legend_keys(
