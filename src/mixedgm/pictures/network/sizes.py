@@ -98,7 +98,9 @@ def shown_name(name: str, longest: int = _LONGEST) -> str:
 
 
 def abbreviated(names: Sequence[str], longest: int = 4) -> dict[str, str]:
-    """Return a short text for every name, no two alike: first letters of words, then consonants.
+    """Return a short text for every name, no two alike.
+
+    First letters of words, or of one word its consonants; a number at the end stays.
 
     Examples
     --------
@@ -106,6 +108,8 @@ def abbreviated(names: Sequence[str], longest: int = 4) -> dict[str, str]:
     {'Gr_Liv_Area': 'GLA', 'Garage_Area': 'GA', 'Lot_Area': 'LA', 'age': 'age', 'sex': 'sex'}
     >>> abbreviated(["income", "incoming"])
     {'income': 'incm', 'incoming': 'inc2'}
+    >>> abbreviated(["work_hours_11", "item12", "year_2007"])
+    {'work_hours_11': 'wh11', 'item12': 'it12', 'year_2007': 'y007'}
     """
     found: dict[str, str] = {}
     taken: set[str] = {name for name in names if len(name) <= longest}
@@ -122,6 +126,10 @@ def abbreviated(names: Sequence[str], longest: int = 4) -> dict[str, str]:
 
 
 def _short(name: str, longest: int) -> str:
+    stem = name.rstrip("0123456789")
+    number = name[len(stem) :][1 - longest :] if stem and longest > 1 else ""
+    if number:
+        return _short(stem, longest - len(number)) + number
     words = [word for word in "".join(c if c.isalnum() else " " for c in name).split() if word]
     if len(words) > 1:
         return "".join(word[0] for word in words)[:longest]
