@@ -69,7 +69,7 @@ def test_the_order_of_rows_and_columns_does_not_matter(seed):
 
 
 def test_a_graph_that_comes_again_ends_the_changes_of_the_limit():
-    """A limit that lets an edge enter, and does not let it stay, cannot move the search for long."""
+    """A limit that lets an edge enter but not stay does not move the search for long."""
     rng, asked = np.random.default_rng(5), []
     X = rng.normal(size=(300, 4))
     X[:, 1] += 0.2 * X[:, 0]
