@@ -212,7 +212,7 @@ def estimated_pairs(
             squares = square_sums(held, ends, scorer, drawn, 1, inverse, dtype)
         else:
             squares = square_sums(held, ends, scorer, rows, stride, inverse, dtype)
-        _add_ridge(smooth, held, inverse, squares.followed)
+        _add_ridge(smooth, held, inverse, squares.followed, dtype)
         smallest = _LEAST_VARIANCE if clusters is None else _LEAST_CLUSTERED
         least = np.asarray(smallest * reduced.conditionals, dtype=np.float64)
         inside = _inside(held, inverse, squares, least)
@@ -373,14 +373,20 @@ def hessian_of(smooth: Smooth, theta: Floats, graph: Ints, stride: int) -> Float
     return out
 
 
-def _add_ridge(smooth: Smooth, held: Held, inverse: Floats, followed: Floats) -> None:
+def _add_ridge(
+    smooth: Smooth, held: Held, inverse: Floats, followed: Floats, dtype: type[np.floating]
+) -> None:
     """What a ridge adds to the curvature it adds to the variance of gradients."""
     if not isinstance(smooth, Ridged):
         return
     level = np.repeat(smooth.edges[held.graph], held.inside.sizes)
     some = np.flatnonzero(level)
-    of_ridge = inverse[held.inside.n_node_terms + some]
-    followed += (of_ridge * level[some, None]).T @ of_ridge
+    if not len(some):
+        return
+    of_ridge = inverse[held.inside.n_node_terms + some] * np.sqrt(level[some, None])
+    of_ridge = of_ridge.astype(dtype)
+    (half,) = linalg.get_blas_funcs(("syrk",), (of_ridge,))
+    followed += mirrored(half(1.0, of_ridge.T, lower=1))
 
 
 def _inside(

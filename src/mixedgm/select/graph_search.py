@@ -12,18 +12,30 @@ passes.  So the search ends: no graph is visited twice.  A single move that lowe
 made, though the test of that pair asks for it: tests by estimates and by likelihood ratios disagree
 where an estimate has run far out (Hauck and Donner 1977), and the likelihood ratio decides.
 
+Where columns have many levels, a refit takes as long as thousands of tests.  With more than 30,000
+parameters of all pairs, and more than eight per pair, the search makes few of them:
+
+- Only pairs enter whose ends have four rows outside their most frequent level for each parameter of
+  the pair: a handful of rows is what refits are slow for.
+- The graph first grows by rough tests, whose p-values must be below the third power of the limit,
+  one in four of the wanted pairs of every column at once, until these do not raise the score.
+- Up to six graphs are tested fully.  From each, as many pairs as are wanted of every column on
+  average enter at once, then edges leave, or halves of them if all together do not raise the score.
+- Edges that needed a ridge stay: they have run far out, and their tests say little.
+
 Pairs without a test (`pair_tests.untested`) have the price of EBIC instead: they enter and leave by
 their likelihood ratio.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 
+from mixedgm.base.progress import track
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.model.nodes import Mask
 from mixedgm.path.refits import Unshrunken, parameters
@@ -36,17 +48,29 @@ from mixedgm.select.pair_tests import (
     pairs_given,
     pairs_roughly,
     rough_refit,
+    rows_per_parameter,
     untested,
 )
 
 MOST_GRAPHS = 200
-_WITH_OWN_LIMIT = 15
-"""Later graphs are judged by the limit of this one, so that their scores can be compared."""
+OWN_LIMITS = 15
+"""Graphs that are judged by limits of their own.  Later ones, and all after one that comes again,
+are judged by the limit of the last of these, so that their scores can be compared."""
 _ROWS_PER_PREDICTOR = 4.0
 """A graph is held only as far as every column has so many rows for each of its predictors."""
 
 _MOST_SWAPS = 20
 """Swaps tried of a graph."""
+
+MANY_PARAMETERS = 30_000
+_MANY_PER_PAIR = 8
+"""With more parameters of all pairs than these, and than so many per pair, refits are few."""
+_BY_FAR = 3.0
+"""Power of the largest p-value with which a pair enters by a rough test then."""
+_ONE_OF = 4
+"""One of so many pairs of a column that are wanted enters at once by rough tests."""
+_MOST_TESTED = 6
+"""Graphs that are tested fully then."""
 
 Limit = Callable[[PairTests], float]
 """Logarithm of the largest p-value that passes, given the tests of all pairs."""
@@ -71,20 +95,26 @@ def settled(
     theta: Floats | None = None,
     *,
     many_pairs: int = MANY_PAIRS,
+    own_limits: int = OWN_LIMITS,
 ) -> SettledGraph:
     """Move from a graph to better ones until tests and graph agree; refits begin at `theta`.
 
-    With more than `many_pairs`, most have rough tests only, and no edges change places with rivals.
+    With more than `many_pairs`, or with many levels, most have rough tests only, and no edges
+    change places with rivals.
     """
     every = np.ones(task.layout.n_groups)
     graph = np.union1d(affordable(task, graph, every), task.penalty.free)
     theta = task.null.theta if theta is None else theta
-    apart, many = untested(task), _has_more(task, many_pairs)
-    search, loose = _Search(limit, swaps=not many), None
+    apart, hasty = untested(task), _has_many_levels(task)
+    many = hasty or _has_more(task, many_pairs)
+    search, loose = _Search(limit, not many, _with_rows(task) if hasty else None, own_limits), None
     if many:
         graph, theta, loose = search.grown(task, graph, theta, apart)
-    for _ in range(MOST_GRAPHS):
+    most = _MOST_TESTED if hasty else MOST_GRAPHS
+    for left in track(reversed(range(most)), what="graph", seconds=None):
         place = search.place(pairs_tested(task, graph, theta, loose, many_pairs=many_pairs))
+        if hasty and not left:
+            break
         found = search.better(place)
         if found is None:
             return SettledGraph(place.judged(search.ratios), graph, ended=True)
@@ -102,7 +132,7 @@ def pairs_tested(
     many_pairs: int = MANY_PAIRS,
 ) -> PairTests:
     """All pairs, tested as a search tests them; the refit begins at `theta`, as in `refit`."""
-    apart, many = untested(task), _has_more(task, many_pairs)
+    apart, many = untested(task), _has_more(task, many_pairs) or _has_many_levels(task)
     return pairs_given(task, graph, theta, loose, dtype=np.float32, apart=apart, screened=many)
 
 
@@ -202,6 +232,10 @@ class _Search:
     limit: Limit
     swaps: bool
     """Whether edges may change places with rivals."""
+    known: Mask | None = None
+    """(n_groups,) pairs that may enter where refits should be few; else None."""
+    own_limits: int = OWN_LIMITS
+    """How many graphs have limits of their own."""
     ratios: dict[int, float] = field(default_factory=dict)
     """Likelihood ratio statistics of pairs that did not raise the score when tried alone."""
     _places: list[_Place] = field(default_factory=list)
@@ -209,11 +243,12 @@ class _Search:
 
     def place(self, tests: PairTests) -> _Place:
         """A graph with its tests, judged by the limit of the first graphs if it comes later."""
-        if len(self._places) < _WITH_OWN_LIMIT:
+        again = any(np.array_equal(tests.graph, each.graph) for each in self._places)
+        if len(self._places) < self.own_limits and not again:
             place = _Place(tests, self.limit(tests), np.full(len(tests.tested), np.nan))
             self._places.append(place)
             return place
-        last = self._places[-1]
+        last, self.own_limits = self._places[-1], len(self._places)
         return _Place(tests, last.log_limit, last.least)
 
     def grown(
@@ -226,9 +261,15 @@ class _Search:
         loose = None
         while True:
             tests = pairs_roughly(task, graph, theta, apart, loose)
-            place = _Place(tests, self.limit(tests), np.full(len(tests.tested), np.nan))
-            entering = place.wanted[~place.held[place.wanted]].tolist()
-            found = self._all_better(place, [[g] for g in entering if g not in self.ratios])
+            log_limit = (1.0 if self.known is None else _BY_FAR) * self.limit(tests)
+            place = _Place(tests, log_limit, np.full(len(tests.tested), np.nan))
+            entering = place.wanted[~place.held[place.wanted]]
+            if self.known is not None:
+                moves = _batch(task, entering[self.known[entering]], _ONE_OF)
+                found = self._tried(place, moves) if moves else None
+            else:
+                new = [[g] for g in entering.tolist() if g not in self.ratios]
+                found = self._all_better(place, new)
             if found is None:
                 return graph, theta, tests.fit.ridge
             graph, fit = found
@@ -242,17 +283,31 @@ class _Search:
         tried once more.
         """
         wanted = place.wanted.tolist()
+        if self.known is not None:
+            return self._better_soon(place, self.known)
         found = self._all_better(place, [[g] for g in wanted if g not in self.ratios])
         found = found or self._all_better(place, place.swaps() if self.swaps else [])
         for g in [] if found else wanted:
             found = found or self._tried(place, [g])
         return found
 
+    def _better_soon(self, place: _Place, known: Mask) -> tuple[Ints, Unshrunken] | None:
+        """`better` by few refits: first of known pairs that enter, then of edges that leave."""
+        new = np.array([g for g in place.wanted.tolist() if g not in self.ratios], dtype=np.int64)
+        held, found = place.held[new], None
+        for groups in (new[~held & known[new]], new[held & ~np.isin(new, place.tests.ridge)]):
+            moves, better = _batch(place.task, groups), None
+            while moves and better is None:
+                better = self._tried(place, moves, found)
+                moves = moves[: len(moves) // 2]
+            found = better or found
+        return found
+
     def _all_better(self, place: _Place, moves: list[list[int]]) -> tuple[Ints, Unshrunken] | None:
         """Graph and refit after moves that raise the score, tried in halves; one per column."""
         found, taken = None, set[int]()
         while moves:
-            some = _one_per_column(place.task, moves, taken)
+            some = _some_per_column(place.task, moves, 1, taken)
             if not some:
                 break
             better = None
@@ -290,14 +345,36 @@ def _has_more(task: Task, pairs: int) -> bool:
     return plain and task.layout.n_groups > pairs
 
 
-def _one_per_column(task: Task, moves: list[list[int]], taken: set[int]) -> list[list[int]]:
-    """The first of these moves that have no column in common, and none that is taken."""
-    taken, out = taken.copy(), []
+def _has_many_levels(task: Task) -> bool:
+    """Whether pairs have so many parameters that a refit takes as long as thousands of tests."""
+    plain = task.incomplete is None and task.moderators is None and not task.layout.nodewise
+    pairs = task.layout.n_groups
+    size = int(parameters(task, np.arange(pairs)).sum())
+    return plain and size > max(MANY_PARAMETERS, _MANY_PER_PAIR * pairs)
+
+
+def _with_rows(task: Task) -> Mask:
+    """(n_groups,) pairs with enough rows for their parameters."""
+    return rows_per_parameter(task) >= _ROWS_PER_PREDICTOR
+
+
+def _batch(task: Task, groups: Ints, share: int = 1) -> list[int]:
+    """The first of these pairs of every column: one of so many of an average column."""
+    most = max(1, len(groups) // (share * task.layout.n_nodes))
+    moves = _some_per_column(task, [[g] for g in groups.tolist()], most)
+    return [g for move in moves for g in move]
+
+
+def _some_per_column(
+    task: Task, moves: list[list[int]], most: int, taken: Iterable[int] = ()
+) -> list[list[int]]:
+    """The first of these moves, at most so many of any column, and none of those `taken`."""
+    left, out = dict.fromkeys(taken, 0), []
     for move in moves:
         ends = _columns(task, [move])
-        if not ends & taken:
+        if all(left.get(node, most) for node in ends):
             out.append(move)
-            taken |= ends
+            left.update({node: left.get(node, most) - 1 for node in ends})
     return out
 
 

@@ -255,6 +255,15 @@ def _informative_rows(task: Task) -> dict[int, float]:
     return out
 
 
+def rows_per_parameter(task: Task) -> Floats:
+    """(n_groups,) rows outside the most frequent level of either end, over a pair's parameters."""
+    layout = task.layout
+    rows, by_node = np.full(layout.n_nodes, task.total_weight), _informative_rows(task)
+    rows[list(by_node)] = list(by_node.values())
+    size = np.maximum(1, parameters(task, np.arange(layout.n_groups)))
+    return np.asarray(rows[layout.pairs].min(axis=1) / size)
+
+
 def noise_level(task: Task) -> float:
     """The lam that the largest gradient of all pairs is expected to have in independent columns."""
     pairs = max(task.layout.n_groups, 2)

@@ -517,17 +517,22 @@ def _precondition(blocks, eigen, where, x, out):
     """Out = A_b^-1 x_b for every active block b, A_b given by its eigenvectors and values."""
     start, size, touch_node, touch_at = blocks
     eigen_start, vectors, values = eigen
+    turned = np.empty(max(1, size.max()))
     for b in range(start.shape[0]):
         m = size[b]
         if m == 0 or where[start[b]] < 0:
             continue
-        first = where[start[b]]
-        for i in range(m):
-            out[first + i] = 0.0
+        first = np.uint64(where[start[b]])
         for k in range(m):
-            total = 0.0
-            for i in range(m):
-                total += vectors[eigen_start[b] + i * m + k] * x[first + i]
-            total /= values[start[b] + k]
-            for i in range(m):
-                out[first + i] += total * vectors[eigen_start[b] + i * m + k]
+            turned[k] = 0.0
+        for i in range(m):
+            row, here = np.uint64(eigen_start[b] + i * m), x[first + np.uint64(i)]
+            for k in range(m):
+                turned[np.uint64(k)] += vectors[row + np.uint64(k)] * here
+        for k in range(m):
+            turned[k] /= values[start[b] + k]
+        for i in range(m):
+            row, total = np.uint64(eigen_start[b] + i * m), 0.0
+            for k in range(m):
+                total += vectors[row + np.uint64(k)] * turned[np.uint64(k)]
+            out[first + np.uint64(i)] = total

@@ -158,6 +158,26 @@ def test_estimates_outside_their_intervals_are_hollow_and_explained():
     assert texts == ["whole table", "mean of resamples", "interval of resamples"]
 
 
+@pytest.mark.parametrize("width", [4.5, 7.0])
+def test_legends_and_notes_stay_in_the_figure(width):
+    names = [f"a column named {k}" for k in range(9)]
+    columns = {
+        "column": names,
+        "measure": ["expected_influence"] * 9,
+        "estimate": [0.5, *[np.nan] * 8],
+        "mean": [0.2] * 9,
+        "lower": [0.1] * 9,
+        "upper": [0.3] * 9,
+    }
+    figure, ax = plt.subplots(figsize=(width, 4.0), layout="constrained")
+    plot_centrality(columns, "expected_influence", ax=ax)
+    figure.canvas.draw()
+    for part in (ax.get_legend(), ax.xaxis.label):
+        box = part.get_window_extent()
+        assert min(box.x0, box.y0) >= 0.0
+        assert box.x1 <= figure.bbox.x1
+
+
 def test_levels_keep_their_beginnings():
     levels = ["Married, spouse absent from home", "Married, spouse absent at sea"]
     columns = {

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from mixedgm.inference.pairs import _inverse, hessian_of, inverse_of
+from mixedgm.select import graph_search
 from mixedgm.select.error_rates import LocalFDR
 from mixedgm.select.graph_search import settled
-from mixedgm.select.pair_tests import pairs_given, pairs_roughly, refit
+from mixedgm.select.pair_tests import pairs_given, pairs_roughly, refit, rows_per_parameter
 from mixedgm.solve.contrasts import Contrasts
 from tests.support.problems import Table, draw
 
@@ -91,3 +92,56 @@ def test_neither_threads_nor_orders_change_a_wide_search():
     assert threaded.n_threads == 2
     one, two = (settled(t, NOTHING, LocalFDR().log_limit, many_pairs=0) for t in (task, threaded))
     np.testing.assert_array_equal(one.tests.statistics.log_p, two.tests.statistics.log_p)
+
+
+def of_many_levels(n_threads=1, order=range(8)):
+    """Columns of four to six levels in chains of four, the last with two rare ones."""
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(3000, 8))
+    for k in (1, 2, 3, 5, 6, 7):
+        X[:, k] += 0.8 * X[:, k - 1]
+    levels = (4, 5, 6, 5, 4, 5, 6, 5)
+    Y = np.empty(X.shape, dtype=np.int64)
+    for k, count in enumerate(levels):
+        shares = np.full(count, 1.0 / count)
+        if k == 7:
+            shares = np.array([0.99, 0.0025, 0.0025, 0.0025, 0.0025])
+        Y[:, k] = np.searchsorted(np.quantile(X[:, k], np.cumsum(shares)[:-1]), X[:, k])
+    order = list(order)
+    task = Table(np.zeros((3000, 0)), Y[:, order], tuple(levels[k] for k in order)).task()
+    rows = replace(task.smooth.rows, n_threads=n_threads)
+    return replace(task, smooth=replace(task.smooth, rows=rows))
+
+
+def edges_of(task, graph, order):
+    names = np.array(order)
+    return {frozenset(names[pair].tolist()) for pair in task.layout.pairs[graph]}
+
+
+def test_a_search_of_many_levels_makes_few_refits(monkeypatch):
+    """It ends where the tests and the graph agree, as the search by all tests does."""
+    task, limit, refits = of_many_levels(), LocalFDR().log_limit, []
+    tried = graph_search.rough_refit
+    monkeypatch.setattr(
+        graph_search, "rough_refit", lambda *args: refits.append(args) or tried(*args)
+    )
+    whole, by_all = settled(task, NOTHING, limit), len(refits)
+    monkeypatch.setattr(graph_search, "MANY_PARAMETERS", 50)
+    refits.clear()
+    found = settled(task, NOTHING, limit)
+    assert found.ended
+    assert len(refits) < by_all
+    enough = rows_per_parameter(task) >= 4.0
+    assert 0 < np.count_nonzero(~enough) < task.layout.n_groups
+    assert found.graph.tolist() == whole.graph[enough[whole.graph]].tolist()
+    passes = found.tests.statistics.log_p <= limit(found.tests)
+    assert np.flatnonzero(passes & enough).tolist() == found.graph.tolist()
+
+
+def test_neither_threads_nor_orders_change_a_search_of_many_levels(monkeypatch):
+    monkeypatch.setattr(graph_search, "MANY_PARAMETERS", 50)
+    limit, order = LocalFDR().log_limit, [5, 0, 7, 2, 4, 1, 6, 3]
+    tasks = of_many_levels(), of_many_levels(2), of_many_levels(order=order)
+    one, two, moved = (settled(task, NOTHING, limit) for task in tasks)
+    np.testing.assert_array_equal(one.tests.statistics.log_p, two.tests.statistics.log_p)
+    assert edges_of(tasks[2], moved.graph, order) == edges_of(tasks[0], one.graph, range(8))

@@ -9,8 +9,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mixedgm.base.errors import ParameterError
+from mixedgm.base.printable import number_of
 from mixedgm.families import KINDS, Kind
 from mixedgm.fit.fitted import Edge, FittedModel
 from mixedgm.model.layout import Floats
@@ -33,7 +35,14 @@ from mixedgm.pictures.network.labels import (
     text_halves,
 )
 from mixedgm.pictures.network.positions import LayoutArg, Positions, bends, positions
-from mixedgm.pictures.network.sizes import WIDEST, Room, Scale, size_text, text_ems
+from mixedgm.pictures.network.sizes import (
+    MOST_INSIDE,
+    WIDEST,
+    Room,
+    Scale,
+    size_text,
+    text_ems,
+)
 from mixedgm.results.colours import SIGN_NAMES, mixed
 
 if TYPE_CHECKING:
@@ -154,7 +163,8 @@ def draw_network(
         sheet.take(places, room)
     picture = Picture.of(sheet, fitted, edges, style, bool(rings))
     offsets, clear = picture.place_names()
-    if not clear and size is not None and legend and style.labels is True:
+    few = len(texts) <= MOST_INSIDE
+    if few and not clear and size is not None and legend and style.labels is True:
         close(sheet.ax)
         options["labels"] = "short"  # names have no room in this width: the key below has them
         return draw_network(
@@ -344,11 +354,13 @@ class Picture:
     def place_names(self) -> tuple[dict[int, Floats], bool]:
         """Return where names stand from their nodes, and whether all are clear.
 
-        Our own figure grows until they are.
+        Our own figure grows until they are. Of very many columns only names that are clear stand.
         """
         sheet, room = self.sheet, self.sheet.room
         if room.inside:
             return {at: np.zeros(2) for at, text in enumerate(room.texts.values()) if text}, True
+        from matplotlib.lines import Line2D
+
         own = np.array([at for at, text in enumerate(room.texts.values()) if text], dtype=np.intp)
         shown = [label(text, 60) for text in room.texts.values() if text]
         halves = text_halves(sheet.ax, shown, room.font)
@@ -363,7 +375,33 @@ class Picture:
         n_wrong, growth, offsets = min(found, key=lambda each: each[:2])
         if growth != found[-1][1]:
             sheet.take(sheet.positions, room, growth)
+        if n_wrong and len(own) > MOST_INSIDE:
+            own, offsets = self._clear_names(own, halves)
+            if sheet.keys:
+                note = f"{number_of(len(halves) - len(own), 'name')} without room"
+                sheet.keys = [*sheet.keys, Line2D([], [], linestyle="", label=note)]
+                sheet.take(sheet.positions, room, growth)
         return dict(zip(own.tolist(), offsets, strict=True)), n_wrong == 0
+
+    def _clear_names(
+        self, own: NDArray[np.intp], halves: Floats
+    ) -> tuple[NDArray[np.intp], Floats]:
+        """Return the nodes whose names have room, and where these stand.
+
+        Names of columns with weak edges are left out first.
+        """
+        weight = dict.fromkeys(self.sheet.positions, 0.0)
+        for edge in self.edges:
+            weight[edge.source] += edge.strength
+            weight[edge.target] += edge.strength
+        order = np.argsort(-np.array(list(weight.values()))[own], kind="stable")
+        own, halves = own[order], halves[order]
+        while True:
+            offsets, wrong = name_places(own, halves, self._obstacles())
+            if not wrong.any():
+                return own, offsets
+            weaker = np.flatnonzero(wrong)[3 * wrong.sum() // 4 :]
+            own, halves = np.delete(own, weaker), np.delete(halves, weaker, axis=0)
 
     def _obstacles(self) -> Obstacles:
         sheet, sizes = self.sheet, [edge.strength for edge in self.edges]

@@ -113,11 +113,11 @@ function textWidth(context, text) {
 }
 
 /**
- * How far a name is from the middle of its node.
+ * How far a name is from the middle of its node: the mark of a chosen one has room between them.
  * @param {Room} room
  */
 function gapOf(room) {
-  return Math.max(1.1 * room.radius, room.reach) + GAP;
+  return Math.max(1.1 * room.radius, room.reach + 1.5) + GAP;
 }
 
 /**
