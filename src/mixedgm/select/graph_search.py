@@ -19,8 +19,9 @@ parameters of all pairs, and more than eight per pair, the search makes few of t
   the pair: a handful of rows is what refits are slow for.
 - The graph first grows by rough tests, whose p-values must be below the third power of the limit,
   one in four of the wanted pairs of every column at once, until these do not raise the score.
-- Up to six graphs are tested fully.  From each, as many pairs as are wanted of every column on
-  average enter at once, then edges leave, or halves of them if all together do not raise the score.
+- Up to three graphs are tested fully.  From each, as many pairs as are wanted of every column on
+  average enter at once, then the next ones, until these do not raise the score (half of them may);
+  then edges leave in the same way.
 - Edges stay that need a ridge, or whose statistic in independent columns would be ten times W*:
   their estimates have run far out, so that their tests say little.
 
@@ -68,7 +69,7 @@ _BY_FAR = 3.0
 """Power of the largest p-value with which a pair enters by a rough test then."""
 _ONE_OF = 4
 """One of so many pairs of a column that are wanted enters at once by rough tests."""
-_MOST_TESTED = 6
+_MOST_TESTED = 3
 """Graphs that are tested fully then."""
 _FAR_OUT = 10.0
 """Edges leave then whose statistic in independent columns is at most so many times W*."""
@@ -306,11 +307,12 @@ class _Search:
         new = np.array([g for g in place.wanted.tolist() if g not in self.ratios], dtype=np.int64)
         held, found = place.held[new], None
         for groups in (new[~held & known[new]], place.near(new[held])):
-            moves, better = _batch(place.task, groups), None
-            while moves and better is None:
+            while len(groups):
+                moves = _batch(place.task, groups)
                 better = self._tried(place, moves, found)
-                moves = moves[: len(moves) // 2]
-            found = better or found
+                found = better or found
+                half = np.isin(groups, moves[: len(moves) // 2])
+                groups = groups[half] if better is None else groups[~np.isin(groups, moves)]
         return found
 
     def _all_better(self, place: _Place, moves: list[list[int]]) -> tuple[Ints, Unshrunken] | None:
