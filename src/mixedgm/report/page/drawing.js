@@ -53,7 +53,7 @@ export function roomOf(scene, camera) {
     const needed = ((SMALLEST + 1) * scene.longest) / filled;
     across = Math.min(Math.max(across, needed), LARGEST * unit * shrunk, WIDEST);
   }
-  const fitting = (filled * across) / Math.max(scene.longest, 2);
+  const fitting = (filled * across) / Math.max(scene.longest, 1.8);
   if (n <= MOST_INSIDE && fitting >= SMALLEST) {
     return {
       radius: across / 2,
