@@ -24,7 +24,7 @@ have half of them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -38,6 +38,7 @@ from mixedgm.model.density import (
     of_numbers,
     predictors,
     uncertainty,
+    with_shares,
 )
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.model.params import Params
@@ -52,7 +53,7 @@ _MOST_NUMBERS = 8e6
 _MOST_CELLS = 2e6
 """Numbers that stand in memory for one pair."""
 _FEW_ROWS = 30, 400
-"""Rows over which variances are means: fewest and most."""
+"""Rows over which the uncertainty of a pair is a mean: fewest and most."""
 _NUMBERS_AS_STATES = 36
 _MOST_FOLLOWING = 400
 """Parameters that follow when the edge of a covariate is taken away."""
@@ -123,7 +124,7 @@ def _itself(part: Design) -> Design:
 _Pair = tuple[End, End, Floats, Floats, Floats]
 
 
-def _rows_of(pair: _Pair, some: slice) -> _Pair:
+def _rows_of(pair: _Pair, some: slice | Ints) -> _Pair:
     """A pair in some rows."""
     u, v, of_u, of_v, theta = pair
     return u, v, of_u[some], of_v[some], theta[some] if theta.ndim == 3 else theta
@@ -141,11 +142,16 @@ class ConditionalInformation:
         Rows of the same columns.  Without them, all but pairs of two numbers are NaN.
     covariates : tuple of int
         Nodes that are given and have no distribution of their own.
+    shares : dict, optional
+        Of nodes with levels: shares of all levels with rows.  Own terms of a column beside one of
+        numbers follow, so that it has them: where both nearly determine each other, conditionals
+        say little about its shares.
     """
 
     params: Params
     rows: RestRows | None
     covariates: tuple[int, ...] = ()
+    shares: dict[int, Floats] = field(default_factory=dict)
 
     def of(self, u: Ints, v: Ints, coef: Floats) -> Floats:
         """(pairs,) information of pairs of nodes with these coefficients (d, d), in nats.
@@ -196,16 +202,29 @@ class ConditionalInformation:
         for end in pair[:2]:
             per_row *= max(len(end.logits), _NUMBERS_AS_STATES * end.is_real)
         most = int(np.clip(_MOST_CELLS / per_row, *_FEW_ROWS))
-        some = slice(None, None, -(-self._some.n_rows // most))
-        weights = self._weights[some]
-        return uncertainty(*_rows_of(pair, some), weights / weights.sum())
+        # At even steps of the weights, so that repeated rows are weights; no step is at a border.
+        steps = (np.arange(most) + 0.381966) / most
+        some = np.minimum(np.searchsorted(np.cumsum(self._weights), steps), self._some.n_rows - 1)
+        return uncertainty(*_rows_of(pair, some), np.full(most, 1.0 / most))
 
     def _pair(self, u: int, v: int, block: Floats) -> _Pair:
         """Both ends, what the rest of every row predicts of each, and the parameters."""
         theta = block + self._deviations(u, v)
         of_u = self._rest(u, v) + self._following_terms(v, u, block.T)
         of_v = self._rest(v, u) + self._following_terms(u, v, block)
-        return self._ends[u], self._ends[v], of_u, of_v, theta
+        first, second = self._ends[u], self._ends[v]
+        if first.is_real and self._has_shares(v):
+            arguments = first, second, of_u, of_v, theta
+            second = with_shares(*arguments, self._weights, self.shares[v])
+        elif second.is_real and self._has_shares(u):
+            turned = theta.swapaxes(-1, -2)
+            arguments = second, first, of_v, of_u, turned
+            first = with_shares(*arguments, self._weights, self.shares[u])
+        return first, second, of_u, of_v, theta
+
+    def _has_shares(self, node: int) -> bool:
+        """Whether shares of all states of a node are known."""
+        return node in self.shares and len(self.shares[node]) == len(self._ends[node].logits)
 
     def _runs(self, ends: tuple[End, End], varies: bool) -> Iterator[slice]:
         """Rows a few at a time, so that few numbers stand in memory."""

@@ -18,7 +18,7 @@ x, y of their last ones,
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -213,6 +213,8 @@ _GRID = 30, 300
 _SAME = 1e-9
 """Standard deviations by which normal distributions of two rows may differ and count as equal."""
 _SMALLEST = 1e-200
+_MOST_ROUNDS, _CLOSE = 20, 1e-6
+"""Of own terms that follow shares, and the step in their logarithms at which they end."""
 _FREE = 1e-9
 """Relative ridge: a constant is a function of either column."""
 
@@ -340,6 +342,27 @@ def information(u: End, v: End, of_u: Floats, of_v: Floats, theta: Floats) -> Fl
     return np.asarray(out + share[:, -1, -1] * of_numbers(np.square(joint.correlation)))
 
 
+def with_shares(
+    u: End, v: End, of_u: Floats, of_v: Floats, theta: Floats, weights: Floats, shares: Floats
+) -> End:
+    """The end v with own terms by which its values have these shares; u has a real number, v none.
+
+    Arguments are those of `information`; the weights (n,) of rows add up to 1.
+    """
+    theta = theta if theta.ndim == 3 else theta[None]
+    for _ in range(_MOST_ROUNDS):
+        joint = _Joint.of(u, v, of_u, of_v, theta)
+        assert joint is not None
+        expected = weights @ np.exp(_log_sum(joint.logits, axis=1))
+        step = np.log(shares / np.maximum(expected, _SMALLEST))
+        own = v.own.copy()
+        own[np.isfinite(own)] += step
+        v = replace(v, own=own)
+        if np.abs(step).max() < _CLOSE:
+            break
+    return v
+
+
 class Uncertainty(NamedTuple):
     """What rows say about a pair, both columns being free otherwise."""
 
@@ -394,15 +417,17 @@ def _fisher(share: Floats, first: Floats, second: Floats, weights: Floats) -> Fl
 
     Functions of either value are taken out of the products, in every row.
     """
-    n, n_first, n_second = share.shape
-    margins = np.concatenate([share.sum(axis=2), share.sum(axis=1)], axis=1)
-    normal = (margins * (1.0 + _FREE) + _SMALLEST)[:, :, None] * np.eye(n_first + n_second)
-    normal[:, :n_first, n_first:] = share
-    normal[:, n_first:, :n_first] = share.transpose(0, 2, 1)
-    of_first = np.einsum("nsa,nsb->nsab", first, share @ second).reshape(n, n_first, -1)
-    of_second = np.einsum("nta,ntb->ntab", share.transpose(0, 2, 1) @ first, second)
-    pull = np.concatenate([of_first, of_second.reshape(n, n_second, -1)], axis=1)
-    explained = np.einsum("nxk,nxl,n->kl", pull, np.linalg.solve(normal, pull), weights)
+    n, n_values = len(share), share.shape[2]
+    to_first = np.einsum("nsa,nsb->nsab", first, share @ second).reshape(n, share.shape[1], -1)
+    to_second = np.einsum("nta,ntb->ntab", share.transpose(0, 2, 1) @ first, second)
+    given = (share / np.maximum(share.sum(axis=2, keepdims=True), _SMALLEST)).transpose(0, 2, 1)
+    left = to_second.reshape(n, n_values, -1) - given @ to_first
+    alone = (share.sum(axis=1) * (1.0 + _FREE) + _SMALLEST)[:, :, None] * np.eye(n_values)
+    explained = np.einsum(
+        "ntk,ntl,n->kl", left, np.linalg.solve(alone - given @ share, left), weights
+    )
+    inverse = weights[:, None] / np.maximum(share.sum(axis=2), _SMALLEST)
+    explained += np.einsum("nsk,nsl,ns->kl", to_first, to_first, inverse, optimize=True)
     squares = [np.einsum("nsa,nsb->nsab", each, each) for each in (first, second)]
     square = np.einsum("n,nst,nsac,ntbd->abcd", weights, share, *squares, optimize=True)
     return np.asarray(square.reshape(explained.shape) - explained)

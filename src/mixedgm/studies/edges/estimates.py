@@ -73,6 +73,18 @@ class EstimatedPair:
         return float(strength(np.array(nats), excess(trace, n))), low, high
 
 
+def shares_of(task: Task) -> dict[int, Floats]:
+    """Shares of the levels of every node that has an own term for each of them."""
+    nodes, moments, out = task.layout.nodes, task.moments, dict[int, Floats]()
+    if moments is None:
+        return out
+    for j, node in enumerate(nodes.discrete_nodes.tolist()):
+        shares = moments.shares[nodes.slots_of(j)]
+        if nodes.n_biases[node] == nodes.n_values[node] and shares.all():
+            out[node] = shares
+    return out
+
+
 @dataclass(frozen=True, eq=False)
 class PairStrengths:
     """Strengths of all pairs, each given the edges of a graph.
@@ -127,7 +139,8 @@ class PairStrengths:
 
     @cached_property
     def _inside(self) -> ConditionalInformation:
-        return ConditionalInformation(self._params, self.rows, self.task.schema.covariates)
+        covariates, shares = self.task.schema.covariates, shares_of(self.task)
+        return ConditionalInformation(self._params, self.rows, covariates, shares)
 
     def _turn(self, u: int, v: int) -> Floats:
         """What takes contrasts of a pair to its parameters in the data's own units.
