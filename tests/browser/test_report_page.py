@@ -287,6 +287,38 @@ def test_it_prints(page: Page, patients_report: Path) -> None:
     assert page.run("return document.getElementById('panel-tests').children.length") > 1
 
 
+BEYOND = """
+return [...document.querySelectorAll('.data')].map((table) =>
+  table.getBoundingClientRect().right - table.closest('.card').getBoundingClientRect().right);
+"""
+
+
+def test_no_table_is_wider_than_paper(page: Page, patients_report: Path) -> None:
+    page.open(patients_report)
+    try:
+        page.resize(688, 1000)  # A4 without its margins
+        page.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+        page.run("dispatchEvent(new Event('beforeprint'))")
+        page.settle()
+        beyond = page.run(BEYOND)
+        assert len(beyond) > 5
+        assert max(beyond) <= 0
+    finally:
+        page.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+
+
+def test_the_strengths_of_the_legend_stay_together(page: Page, patients_report: Path) -> None:
+    page.open(patients_report)
+    for width in range(360, 1400, 60):
+        page.resize(width, 900)
+        page.settle()
+        script = "return [...arguments[0].children].map(e => e.getBoundingClientRect().top)"
+        item = page.driver.find_element("xpath", "//*[@id='legend']/li[contains(., 'strength')]")
+        tops = page.run(script, item)
+        assert len(tops) == 6  # three lines and their strengths
+        assert max(tops) - min(tops) < 8
+
+
 def test_the_frame_of_a_notebook(page: Page, model: mg.MixedGraphicalModel, folder: Path) -> None:
     file = folder / "notebook.html"
     shown = model.view(height=420)._repr_html_()

@@ -161,7 +161,7 @@ def test_pictures_can_be_kept(page: Page, grouped_report: Path) -> None:
     texts = ["".join(text.itertext()) for text in root.iter(f"{SVG}text")]
     names = [node["name"] for node in read_content(grouped_report)["graph"]["nodes"]]
     assert set(names) <= set(texts)
-    assert set(page.texts("#legend li")) <= set(texts)
+    assert set(page.texts("#legend span")) <= set(texts)
     page.open(grouped_report)
     kind, content = saved(page, 1)
     assert kind == "image/png"

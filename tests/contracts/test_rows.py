@@ -451,18 +451,18 @@ def test_pairs_outside_are_those_with_the_largest_gradients(plain, shared):
         entries = entries_by_hand(plain, given, weights)
         values = np.sort(entries[entries >= 0.0])
         between = (0.5 * (values[1:] + values[:-1]))[np.diff(values) > 1e-9]
-        for floor in (0.0, *between[: 1 + len(between) // 2 : max(1, len(between) // 2)]):
-            for most in (10**6, 3, 0):
-                found = plain.rows.outside(given, Question(weights, float(floor), most))
-                largest, count, pairs = outside_by_hand(entries, floor, most)
-                assert found.largest == pytest.approx(largest, rel=1e-11, abs=10 * plain.tol)
-                assert found.count == count
-                assert found.pairs.dtype == np.int64
-                known = entries[tuple(pairs.T)]
-                np.testing.assert_allclose(found.entries, known, atol=10 * plain.tol)
-                # Equal up to rounding, entries may come in either order.
-                if len(known) < 2 or -np.diff(known).max() > 1e-9:
-                    np.testing.assert_array_equal(found.pairs, pairs)
+        middle = float(between[len(between) // 2]) if len(between) else 0.0
+        for floor, most in ((0.0, 10**6), (0.0, 3), (middle, 10**6), (middle, 3), (middle, 0)):
+            found = plain.rows.outside(given, Question(weights, floor, most))
+            largest, count, pairs = outside_by_hand(entries, floor, most)
+            assert found.largest == pytest.approx(largest, rel=1e-11, abs=10 * plain.tol)
+            assert found.count == count
+            assert found.pairs.dtype == np.int64
+            known = entries[tuple(pairs.T)]
+            np.testing.assert_allclose(found.entries, known, atol=10 * plain.tol)
+            # Equal up to rounding, entries may come in either order.
+            if len(known) < 2 or -np.diff(known).max() > 1e-9:
+                np.testing.assert_array_equal(found.pairs, pairs)
 
 
 def test_no_pair_is_asked_about(few):

@@ -268,11 +268,14 @@ def test_value_and_gradient_are_those_of_the_reference(case):
 def test_derivatives_are_central_differences(case):
     theta, step = case.theta(3), 1e-5
     grad, hessian = case.smooth.evaluate(theta).gradient, case.smooth.curvature(theta).dense()
-    for k, one in enumerate(np.eye(len(theta)) * step):
-        up, down = case.smooth.evaluate(theta + one), case.smooth.evaluate(theta - one)
-        assert grad[k] == pytest.approx((up.value - down.value) / (2 * step), abs=1e-8, rel=1e-8)
-        slope = (up.gradient - down.gradient) / (2 * step)
-        np.testing.assert_allclose(hessian[k], slope, atol=1e-8, rtol=1e-8)
+    # Along lines that no entry is at right angles to, so that a wrong one shows in all of them.
+    for line in np.random.default_rng(5).normal(size=(6, len(theta))):
+        line /= np.linalg.norm(line)
+        up, down = (case.smooth.evaluate(theta + sign * step * line) for sign in (1, -1))
+        slope = (up.value - down.value) / (2 * step)
+        assert grad @ line == pytest.approx(slope, abs=1e-8, rel=1e-8)
+        change = (up.gradient - down.gradient) / (2 * step)
+        np.testing.assert_allclose(hessian @ line, change, atol=1e-8, rtol=1e-8)
 
 
 def test_curvature_multiplies_and_lists_whole_groups_of_every_node(case):

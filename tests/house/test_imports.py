@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -54,8 +55,15 @@ def room_of(path: Path, package: Path) -> str:
     return path.relative_to(package).parts[0].removesuffix(".py")
 
 
+@cache
 def parse(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"), str(path))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _forgotten() -> Iterator[None]:
+    yield
+    parse.cache_clear()  # trees are large, and the collector would look through them for ever
 
 
 def imported_modules(node: ast.AST, path: Path, package: Path) -> list[str]:

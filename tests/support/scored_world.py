@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
+from functools import cached_property
 from math import lgamma, sqrt
 from typing import Any
 
@@ -106,11 +107,11 @@ class World:
             states.append({n: VALUES[n][code] for n, code in zip(DISCRETE, codes, strict=True)})
         return cls(NUMBERS, states, np.array(weights), np.array(means), covariance)
 
-    @property
+    @cached_property
     def log_z(self) -> float:
         return float(np.logaddexp.reduce(self.log_weight))
 
-    @property
+    @cached_property
     def prob(self) -> np.ndarray:
         return np.exp(self.log_weight - self.log_z)
 
@@ -119,32 +120,39 @@ class World:
         at = [k for k, name in enumerate(self.numbers) if name in known]
         rest = [k for k, name in enumerate(self.numbers) if name not in known]
         values = np.array([known[self.numbers[k]] for k in at])
-        fits = np.array([all(s[n] == x for n, x in known.items() if n in s) for s in self.states])
+        fits = self.fits({name: x for name, x in known.items() if name in VALUES})
         log_weight = np.where(fits, self.log_weight, -np.inf)
         mean, covariance = self.mean[:, rest], self.covariance[np.ix_(rest, rest)]
         if at:
             inner, cross = self.covariance[np.ix_(at, at)], self.covariance[np.ix_(rest, at)]
-            densities = [
-                stats.multivariate_normal(m, inner).logpdf(values) for m in self.mean[:, at]
-            ]
-            log_weight = log_weight + np.array(densities)
+            density = stats.multivariate_normal(cov=inner)
+            log_weight = log_weight + density.logpdf(values - self.mean[:, at])
             gain = cross @ np.linalg.inv(inner)
             mean = mean + (values - self.mean[:, at]) @ gain.T
             covariance = covariance - gain @ cross.T
         names = tuple(self.numbers[k] for k in rest)
         return World(names, self.states, log_weight, mean, covariance)
 
+    @cached_property
+    def columns(self) -> dict[str, np.ndarray]:
+        return {name: np.array([state[name] for state in self.states]) for name in VALUES}
+
+    def fits(self, values: dict[str, Any]) -> np.ndarray:
+        """Which states have these values."""
+        fits = [self.columns[name] == x for name, x in values.items()]
+        return np.logical_and.reduce([np.ones(len(self.states), dtype=bool), *fits])
+
     def chance(self, **values: Any) -> float:
         """Probability that discrete columns have these values."""
-        return float(self.prob @ [all(s[n] == x for n, x in values.items()) for s in self.states])
+        return float(self.prob @ self.fits(values))
 
     def expected(self, name: str, **values: Any) -> float:
         """Mean of a number, or of a count, where discrete columns have these values."""
-        weight = self.prob * [all(s[n] == x for n, x in values.items()) for s in self.states]
+        weight = self.prob * self.fits(values)
         if name in self.numbers:
             each = self.mean[:, self.numbers.index(name)]
         else:
-            each = np.array([s[name] for s in self.states], dtype=float)
+            each = self.columns[name].astype(float)
         return float(weight @ each / weight.sum())
 
     def variance(self, name: str) -> float:

@@ -112,9 +112,13 @@ def likelihood_ratios(z: Floats) -> Floats:
     return np.asarray(ratios * np.exp(-0.5 * np.square(_NONCENTRALITIES)))
 
 
-def smoothed(edges: Floats) -> Floats:
-    """(noncentralities,) their distribution, from the expected number of edges with each."""
-    kernel = np.exp(-0.5 * _SQUARE * (1.0 + edges.sum() / _MANY) ** (2.0 / 3.0))
+def smoothed(edges: Floats, width: float = 1.0) -> Floats:
+    """(noncentralities,) their distribution, from the expected number of edges with each.
+
+    The kernel has this width where edges are few.
+    """
+    narrow = (1.0 + edges.sum() / _MANY) ** (1.0 / 3.0) / width
+    kernel = np.exp(-0.5 * _SQUARE * narrow**2)
     weights = kernel @ (edges / kernel.sum(axis=0)) + 1.0 / len(_NONCENTRALITIES)
     return np.asarray(weights / weights.sum())
 
@@ -126,6 +130,9 @@ _SQUARE = np.square(np.subtract.outer(_NONCENTRALITIES, _NONCENTRALITIES))
 
 _FEWEST_DIFFERING = 0.2
 """Pairs that are expected to differ at least."""
+_WIDTH = 0.5
+"""Of the kernel by which noncentralities are smoothed: with one they reach so near to zero that
+few differences are counted as too few, and certain ones make others seem likely."""
 _ALL_SETS = 4
 """Up to so many groups, an edge may be in any set of them; with more, in one or in all but one."""
 _MOST_PAIRS = 20_000
@@ -187,7 +194,7 @@ class GroupPatterns:
         stride = -(-len(self.apart) // _MOST_PAIRS) or 1
         ratios = [each[::stride] for each in self._ratios]
         n_sets = len(self.together)
-        weights = [smoothed(np.zeros(each.shape[1])) for each in ratios]
+        weights = [smoothed(np.zeros(each.shape[1]), _WIDTH) for each in ratios]
         added = np.append([1.0, 1.0], np.full(n_sets, _FEWEST_DIFFERING / n_sets))
         shares = added / added.sum()
         for _ in range(MOST_STEPS):
@@ -201,8 +208,9 @@ class GroupPatterns:
             expected[0] = weights[0] * (
                 ((given[1] + given[-1]) / np.maximum(ratios[0] @ weights[0], 1e-300)) @ ratios[0]
             )
-            some = smoothed(np.sum(expected[1:n_sets], axis=0))
-            weights = [smoothed(expected[0]), *[some] * (n_sets - 1), smoothed(expected[-1])]
+            some = np.sum(expected[1:n_sets], axis=0)
+            shared, one, apart = (smoothed(e, _WIDTH) for e in (expected[0], some, expected[-1]))
+            weights = [shared, *[one] * (n_sets - 1), apart]
             if np.abs(shares - before).max() <= TOL:
                 break
         return shares, weights

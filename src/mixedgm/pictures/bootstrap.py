@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mixedgm.base.printable import few
-from mixedgm.pictures.canvas import INK, axes, label, level_label, n_shown, name_rows, pair_labels
+from mixedgm.pictures.canvas import (
+    INK,
+    axes,
+    label,
+    level_label,
+    n_shown,
+    name_rows,
+    pair_labels,
+    pixel_in_points,
+)
 from mixedgm.pictures.network.sizes import text_ems
 from mixedgm.results.colours import SIGN_COLOURS, SIGN_NAMES, UNCERTAIN
 from mixedgm.table.read import Columns
@@ -82,7 +92,9 @@ def plot_centrality(columns: Columns, measure: str, *, ax: Axes | None = None) -
     text = measure.replace("_", " ")
     if without:
         named = few(without, 5, lambda name: label(name, 20))
-        text += f"\nnot defined for {named}: an edge has no single sign"
+        letters = max(int(ax.get_window_extent().width * pixel_in_points(ax) / 6.0), 20)
+        note = f"not defined for {named}: an edge has no single sign"
+        text = "\n".join([text, *wrap(note, letters)])
     ax.set_xlabel(text)
     _interval_legend(ax, outside)
     return ax
@@ -122,7 +134,7 @@ def plot_stability(columns: Columns, *, ax: Axes | None = None) -> Axes:
     """Draw the correlation with the whole table against the share of rows dropped.
 
     Columns: statistic, dropped, mean, lower, upper. Lines are means over resamples, bands their
-    intervals; the dashed line is at 0.7.
+    intervals; the dashed line is at 0.7, the usual limit of what counts as stable.
     """
     ax = axes(ax, (7.0, 4.4), layout="constrained")
     names = np.array(columns["statistic"])
@@ -145,12 +157,12 @@ def plot_stability(columns: Columns, *, ax: Axes | None = None) -> Axes:
             linewidth=1.5,
             label=name.replace("_", " "),
         )
-    ax.axhline(0.7, color=INK, linewidth=0.8, linestyle=(0, (4.0, 3.0)))
+    limit: dict[str, Any] = {"color": INK, "linewidth": 0.8, "linestyle": (0, (4.0, 3.0))}
+    ax.axhline(0.7, label="0.7: stable where line\nand band stay above", **limit)
     ax.set_ylim(min(0.0, ax.get_ylim()[0]), 1.02)
     ax.set_xlabel("rows dropped, %")
-    ax.set_ylabel("correlation with the whole table")
-    if ax.get_legend_handles_labels()[0]:
-        ax.legend(frameon=False, fontsize=9)
+    ax.set_ylabel("correlation with the whole table\n(line: mean of resamples, band: interval)")
+    _legend_above(ax, ax.get_legend_handles_labels()[0], 2)
     ax.spines[["top", "right"]].set_visible(False)
     return ax
 
@@ -202,13 +214,17 @@ def _interval_legend(ax: Axes, outside: bool) -> None:
         Line2D([], [], color=_LINES[1], linewidth=1.6, label="interval of resamples"),
     ]
     if outside:
-        text = "outside: resampled graphs have other edges, often fewer"
+        text = "outside: resampled graphs have\nother edges, often fewer"
         keys.append(Line2D([], [], label=text, **dot, markerfacecolor=_HOLLOW))
     _legend_above(ax, keys, 2)
 
 
 def _legend_above(ax: Axes, keys: Sequence[Any], n_columns: int) -> None:
-    """Explain marks above the axes, where no row can be."""
+    """Explain marks above the axes, where no row can be, in as many columns as fit."""
+    lines = [line for key in keys for line in key.get_label().split("\n")]
+    wide = 8.0 * (4.0 + max(map(text_ems, lines)))
+    fitting = int(ax.get_window_extent().width * pixel_in_points(ax) / wide)
+    n_columns = max(min(fitting, n_columns), 1)
     place: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0)}
     ax.legend(handles=keys, frameon=False, fontsize=8, ncols=n_columns, **place)
 
@@ -237,8 +253,10 @@ def _draw_cells(ax: Axes, matrix: NDArray[np.float64], texts: Sequence[str]) -> 
     colours = ListedColormap([_ALIKE, _DIFFERENT]).with_extremes(bad="white")
     ax.imshow(np.ma.masked_invalid(matrix), cmap=colours, vmin=0.0, vmax=1.0)
     ticks = range(len(texts))
-    ax.set_xticks(ticks, texts, rotation=90, fontsize=7)
-    ax.set_yticks(ticks, texts, fontsize=7)
+    cell = ax.get_window_extent().height * pixel_in_points(ax) / max(len(texts), 1)
+    size = float(np.clip(0.8 * cell, 3.0, 7.0))
+    ax.set_xticks(ticks, texts, rotation=90, fontsize=size)
+    ax.set_yticks(ticks, texts, fontsize=size)
     ax.tick_params(length=0)
     ax.set_xticks(np.arange(len(texts) + 1) - 0.5, minor=True)
     ax.set_yticks(np.arange(len(texts) + 1) - 0.5, minor=True)

@@ -208,7 +208,8 @@ def n_shown(total: int, option: str, most: int | None) -> int:
 
 def name_rows(ax: Axes, rows: Sequence[int] | NDArray[Any], names: Sequence[str]) -> None:
     """Write a name beside every row, and take away the frame at the top and the right."""
-    ax.set_yticks(rows, names, fontsize=8)
+    tall = ax.get_window_extent().height * pixel_in_points(ax) / max(len(names), 1)
+    ax.set_yticks(rows, names, fontsize=float(np.clip(0.8 * tall, 4.0, 8.0)))
     ax.tick_params(axis="y", length=0)
     ax.set_ylim(-0.7, max(len(names), 1) - 0.3)
     ax.spines[["top", "right"]].set_visible(False)

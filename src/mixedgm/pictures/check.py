@@ -147,7 +147,7 @@ def _draw_bars(ax: Axes, picture: CheckPicture, text: float) -> None:
     beside.tick_params(axis="y", length=0, labelleft=False)
     beside.tick_params(axis="x", labelsize=8)
     beside.spines[["top", "right", "left"]].set_visible(False)
-    beside.set_title("columns: distance", fontsize=9, color=INK)
+    beside.set_xlabel("distance\nof columns", fontsize=9, color=INK)
 
 
 def _draw_colour_bar(ax: Axes, image: Any) -> None:

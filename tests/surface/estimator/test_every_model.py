@@ -32,15 +32,16 @@ def table():
     return people(250, seed=5)
 
 
-@pytest.fixture(scope="module", params=["pandas", "polars"])
-def library(request):
-    return request.param
+# Another library meets one of each sort: a joint model, one with covariates, and regressions.
+CASES = [(kind, "pandas") for kind in KINDS]
+CASES += [(kind, "polars") for kind in ("pseudolikelihood", "conditional", "per node")]
 
 
-@pytest.fixture(scope="module", params=KINDS)
-def fitted(request, table, library):
+@pytest.fixture(scope="module", params=CASES, ids="-".join)
+def fitted(request, table):
+    kind, library = request.param
     rows = as_library(table, library)
-    return mg.MixedGraphicalModel(**KINDS[request.param], n_jobs=1).fit(rows), rows
+    return mg.MixedGraphicalModel(**KINDS[kind], n_jobs=1).fit(rows), rows
 
 
 def is_nodewise(model):

@@ -307,7 +307,7 @@ def test_a_weight_of_two_is_two_rows():
 
 def test_resamples_are_refitted_like_the_model(table):
     model = Model().fit(table)
-    how = {"n_boot": 40, "random_state": 0, "n_jobs": 1, "intervals": False}
+    how = {"n_boot": 20, "random_state": 0, "n_jobs": 1, "intervals": False}
     edges = mg.bootstrap(model, table, **how).selection().set_index(["source", "target"])
     for edge in model.edges_[:3]:
         row = edges.loc[(edge.source, edge.target)]

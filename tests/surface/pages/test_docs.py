@@ -18,6 +18,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import joblib
 import pytest
 
 import mixedgm as mg
@@ -81,7 +82,8 @@ def test_examples_run_and_show_their_output(
             continue
         out = io.StringIO()
         code = compile("\n" * block.line + block.content, title(page), "exec")
-        with contextlib.redirect_stdout(out):
+        # In one process: others would import the package and load its kernels first.
+        with contextlib.redirect_stdout(out), joblib.parallel_config("sequential"):
             exec(code, names)
         got = out.getvalue()
         where = f"{title(page)}, block of line {block.line + 1}"

@@ -36,9 +36,9 @@ GRIDS = [(10, 0.5), (20, 0.5), (40, 0.5), (10, 0.1), (40, 0.1), (80, 0.1), (20, 
 )
 def test_the_answer_depends_on_the_spacing_of_the_grid_only(select):
     """lam is that of the finest grid, up to the two neighbours in the grid's own spacing."""
-    frame, grids = people(250, seed=3), GRIDS if select in ("ebic", "aic") else GRIDS[1::3]
-    if select == "cv":
-        select = mg.CV(3, one_se=False)
+    frame = people(250, seed=3)
+    grids = {"ebic": GRIDS[::2], "aic": GRIDS[1::2]}.get(select, GRIDS[1::3])
+    select = {"cv": mg.CV(3, one_se=False), "stars": mg.StARS(n_subsamples=8)}.get(select, select)
     finest = Model(select=select, n_lams=200, lam_min_ratio=0.01).fit(frame)
     for n_lams, ratio in grids:
         model = Model(select=select, n_lams=n_lams, lam_min_ratio=ratio).fit(frame)

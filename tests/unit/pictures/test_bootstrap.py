@@ -118,7 +118,9 @@ def test_stability_has_a_line_for_every_statistic(dropping):
         line = lines[name.replace("_", " ")]
         np.testing.assert_allclose(line.get_xdata(), [20, 60])
         np.testing.assert_allclose(line.get_ydata(), own["mean"])
-    assert any(np.allclose(line.get_ydata(), 0.7) for line in ax.get_lines())
+    limits = [line for line in ax.get_lines() if np.allclose(line.get_ydata(), 0.7)]
+    assert [line.get_label()[:12] for line in limits] == ["0.7: stable "]
+    assert limits[0].get_label() in [text.get_text() for text in ax.get_legend().get_texts()]
 
 
 def test_pictures_go_where_they_are_asked_to(boot, dropping):
@@ -154,6 +156,26 @@ def test_estimates_outside_their_intervals_are_hollow_and_explained():
     inside = {name: values[:1] for name, values in columns.items()}
     texts = [t.get_text() for t in plot_centrality(inside, "total_strength").get_legend().texts]
     assert texts == ["whole table", "mean of resamples", "interval of resamples"]
+
+
+@pytest.mark.parametrize("width", [4.5, 7.0])
+def test_legends_and_notes_stay_in_the_figure(width):
+    names = [f"a column named {k}" for k in range(9)]
+    columns = {
+        "column": names,
+        "measure": ["expected_influence"] * 9,
+        "estimate": [0.5, *[np.nan] * 8],
+        "mean": [0.2] * 9,
+        "lower": [0.1] * 9,
+        "upper": [0.3] * 9,
+    }
+    figure, ax = plt.subplots(figsize=(width, 4.0), layout="constrained")
+    plot_centrality(columns, "expected_influence", ax=ax)
+    figure.canvas.draw()
+    for part in (ax.get_legend(), ax.xaxis.label):
+        box = part.get_window_extent()
+        assert min(box.x0, box.y0) >= 0.0
+        assert box.x1 <= figure.bbox.x1
 
 
 def test_levels_keep_their_beginnings():

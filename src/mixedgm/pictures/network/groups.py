@@ -70,7 +70,7 @@ def plot_groups(
     places = place_nodes(fitted, layout, style)
     edges = [edge for model in fitted for edge in style.edges(model)]
     keys = legend_keys(fitted, style)
-    figure, panels, in_a_row = _panels(len(fitted), places, keys)
+    figure, panels, keys, in_a_row = _panels(len(fitted), places, keys)
     theme = style.colours
     figure.set_facecolor(theme.surface)
     for panel in panels[len(fitted) :]:
@@ -89,18 +89,18 @@ def plot_groups(
     return drawn
 
 
-def _panels(count: int, places: Positions, keys: Sequence[Any]) -> tuple[Any, Any, int]:
+def _panels(count: int, places: Positions, keys: Sequence[Any]) -> tuple[Any, Any, list[Any], int]:
     """A figure with axes for this many networks, shaped like their common layout.
 
-    Below them is room for the legend; the last value is the number of its columns.
+    Below them is room for the legend; the last values are its keys and the number of columns.
     """
     across = 2 if count == 4 else min(count, _MOST_IN_A_ROW)
     down = -(-count // across)
     side = _SIDE * float(np.clip(np.sqrt(len(places) / _FITTING), 1.0, 2.2))
     wide, tall = np.ptp(np.array(list(places.values())), axis=0) + 1.0
     height = side * float(np.clip(tall / wide, 0.5, 1.1)) + 0.5
-    in_a_row = legend_columns(keys, 72.0 * side * across, 9.0)
-    rows = -(-len(keys) // in_a_row)
+    shown, in_a_row = legend_columns(keys, 72.0 * side * across, 9.0)
+    rows = len(shown) // in_a_row
     below = 0.2 + 0.2 * rows
     figure: Any = axes(None, (side * across, height * down + below)).get_figure(root=True)
     figure.clear()
@@ -108,7 +108,7 @@ def _panels(count: int, places: Positions, keys: Sequence[Any]) -> tuple[Any, An
     tall = figure.get_figheight()
     figure.subplots_adjust(left=0.01, right=0.99, top=1.0 - 0.3 / tall, bottom=below / tall)
     figure.subplots_adjust(wspace=0.03, hspace=0.12)
-    return figure, panels, in_a_row
+    return figure, panels, shown, in_a_row
 
 
 def plot_differences(

@@ -9,8 +9,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mixedgm.base.errors import ParameterError
+from mixedgm.base.printable import number_of
 from mixedgm.families import KINDS, Kind
 from mixedgm.fit.fitted import Edge, FittedModel
 from mixedgm.model.layout import Floats
@@ -33,7 +35,14 @@ from mixedgm.pictures.network.labels import (
     text_halves,
 )
 from mixedgm.pictures.network.positions import LayoutArg, Positions, bends, positions
-from mixedgm.pictures.network.sizes import WIDEST, Room, Scale, size_text, text_ems
+from mixedgm.pictures.network.sizes import (
+    MOST_INSIDE,
+    WIDEST,
+    Room,
+    Scale,
+    size_text,
+    text_ems,
+)
 from mixedgm.results.colours import SIGN_NAMES, mixed
 
 if TYPE_CHECKING:
@@ -154,7 +163,8 @@ def draw_network(
         sheet.take(places, room)
     picture = Picture.of(sheet, fitted, edges, style, bool(rings))
     offsets, clear = picture.place_names()
-    if not clear and size is not None and legend and style.labels is True:
+    few = len(texts) <= MOST_INSIDE
+    if few and not clear and size is not None and legend and style.labels is True:
         close(sheet.ax)
         options["labels"] = "short"  # names have no room in this width: the key below has them
         return draw_network(
@@ -256,9 +266,9 @@ class _Sheet:
         small = self.inches is not None and self.inches < 5.0
         self.type = 7.0 if small else 9.0
         line = 1.75 * self.type / 72.0
-        self.in_a_row = legend_columns(self.keys, 72.0 * width, self.type)
+        self.legend, self.in_a_row = legend_columns(self.keys, 72.0 * width, self.type)
         self.notes_in_a_row = max(int(width / (1.9 * self.type / 9.0)), 1)
-        rows = -(-len(self.keys) // self.in_a_row)
+        rows = len(self.legend) // self.in_a_row
         note_rows = -(-len(self.notes) // self.notes_in_a_row)
         self.below = 0.08 + line * (rows + 0.4 * bool(rows) + 0.85 * note_rows)
         self.legend_inches = line * (rows + 0.4)
@@ -344,11 +354,13 @@ class Picture:
     def place_names(self) -> tuple[dict[int, Floats], bool]:
         """Return where names stand from their nodes, and whether all are clear.
 
-        Our own figure grows until they are.
+        Our own figure grows until they are. Of very many columns only names that are clear stand.
         """
         sheet, room = self.sheet, self.sheet.room
         if room.inside:
             return {at: np.zeros(2) for at, text in enumerate(room.texts.values()) if text}, True
+        from matplotlib.lines import Line2D
+
         own = np.array([at for at, text in enumerate(room.texts.values()) if text], dtype=np.intp)
         shown = [label(text, 60) for text in room.texts.values() if text]
         halves = text_halves(sheet.ax, shown, room.font)
@@ -363,7 +375,33 @@ class Picture:
         n_wrong, growth, offsets = min(found, key=lambda each: each[:2])
         if growth != found[-1][1]:
             sheet.take(sheet.positions, room, growth)
+        if n_wrong and len(own) > MOST_INSIDE:
+            own, offsets = self._clear_names(own, halves)
+            if sheet.keys:
+                note = f"{number_of(len(halves) - len(own), 'name')} without room"
+                sheet.keys = [*sheet.keys, Line2D([], [], linestyle="", label=note)]
+                sheet.take(sheet.positions, room, growth)
         return dict(zip(own.tolist(), offsets, strict=True)), n_wrong == 0
+
+    def _clear_names(
+        self, own: NDArray[np.intp], halves: Floats
+    ) -> tuple[NDArray[np.intp], Floats]:
+        """Return the nodes whose names have room, and where these stand.
+
+        Names of columns with weak edges are left out first.
+        """
+        weight = dict.fromkeys(self.sheet.positions, 0.0)
+        for edge in self.edges:
+            weight[edge.source] += edge.strength
+            weight[edge.target] += edge.strength
+        order = np.argsort(-np.array(list(weight.values()))[own], kind="stable")
+        own, halves = own[order], halves[order]
+        while True:
+            offsets, wrong = name_places(own, halves, self._obstacles())
+            if not wrong.any():
+                return own, offsets
+            weaker = np.flatnonzero(wrong)[3 * wrong.sum() // 4 :]
+            own, halves = np.delete(own, weaker), np.delete(halves, weaker, axis=0)
 
     def _obstacles(self) -> Obstacles:
         sheet, sizes = self.sheet, [edge.strength for edge in self.edges]
@@ -505,10 +543,10 @@ class Picture:
         if not sheet.own:
             sheet.type = 8.0
             wide = sheet.ax.get_window_extent().width * pixel_in_points(sheet.ax)
-            sheet.in_a_row = legend_columns(sheet.keys, wide, sheet.type)
+            sheet.legend, sheet.in_a_row = legend_columns(sheet.keys, wide, sheet.type)
         show_widths(sheet.keys, self.scale)
         legend = sheet.ax.legend(
-            handles=list(sheet.keys),
+            handles=sheet.legend,
             loc="upper center",
             bbox_to_anchor=(0.5, 0.0),
             ncols=sheet.in_a_row,
@@ -664,15 +702,31 @@ def _arc(share: float) -> Path:
     return Path(points, closed=False)
 
 
-def legend_columns(keys: Sequence[Any], width: float, size: float) -> int:
-    """Return how many columns of keys fit into a width, both in points; keys go down first."""
-    wide = [size * (4.0 + text_ems(key.get_label())) for key in keys]
-    for columns in range(len(keys), 1, -1):
-        rows = -(-len(keys) // columns)
-        parts = [wide[at : at + rows] for at in range(0, len(keys), rows)]
-        if sum(map(max, parts)) <= width:
-            return len(parts)
-    return 1
+def legend_columns(keys: Sequence[Any], width: float, size: float) -> tuple[list[Any], int]:
+    """Return keys for a legend, and how many columns of them fit into a width, both in points.
+
+    Keys go down first. Empty ones fill columns up, so that strengths stand in one column or row.
+    """
+    from matplotlib.lines import Line2D
+
+    strengths = [at for at, key in enumerate(keys) if key.get_label().startswith(_SIZE)]
+    columns: list[list[Any]] = []
+    for rows in [1, *range(max(2, len(strengths)), len(keys) + 1)]:
+        columns = [[]]
+        for at, key in enumerate(keys):
+            together = min(len(strengths), rows) if strengths[:1] == [at] else 1
+            if len(columns[-1]) + together > rows:
+                columns.append([])
+            columns[-1].append(key)
+        wide = [
+            max([size * (4.0 + text_ems(k.get_label())) for k in part], default=0.0)
+            for part in columns
+        ]
+        if sum(wide) <= width:
+            break
+    tall = max(map(len, columns))
+    empty = [Line2D([], [], linestyle="", label="") for _ in range(tall)]
+    return [key for part in columns for key in [*part, *empty][:tall]], len(columns)
 
 
 def legend_keys(

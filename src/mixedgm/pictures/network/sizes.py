@@ -10,6 +10,8 @@ from mixedgm.base.printable import cut, one_line, width
 
 GAP = 2.0
 """Points between a node and its name."""
+MOST_INSIDE = 60
+"""Columns up to which names can stand inside, and all do stand somewhere."""
 
 _INSIDE, _BESIDE = 0.6, 0.36  # diameter of a node where nodes are at least 1 apart
 _MORE = 1.0  # points by which type inside nodes of few columns is larger than the smallest
@@ -18,7 +20,6 @@ _WIDEST = 72.0  # points: larger nodes hide the lines between few columns
 _FEW = 15
 _FILLED = 0.8  # share of the diameter that a name may fill
 _LONGEST = 24
-_MOST_INSIDE = 60  # columns; circles of more are too small to read names in
 _RING = 0.8  # diameter of a node that has a ring around it, against one that has none
 
 
@@ -58,7 +59,7 @@ class Room:
             needed = (smallest + 0.5) * longest / _FILLED
             across = min(max(across, needed), _LARGEST * unit * shrunk, _WIDEST)
         fitting = _FILLED * across / max(longest, 2.0)
-        inside = longest > 0.0 and fitting >= smallest and n <= _MOST_INSIDE
+        inside = longest > 0.0 and fitting >= smallest and n <= MOST_INSIDE
         if inside:
             return cls(unit, across, min(fitting, 11.0, 0.4 * across), True, texts)
         usual = 10.0 if n < FROM_COLUMNS else 9.0
@@ -98,7 +99,9 @@ def shown_name(name: str, longest: int = _LONGEST) -> str:
 
 
 def abbreviated(names: Sequence[str], longest: int = 4) -> dict[str, str]:
-    """Return a short text for every name, no two alike: first letters of words, then consonants.
+    """Return a short text for every name, no two alike.
+
+    First letters of words, or of one word its consonants; a number at the end stays.
 
     Examples
     --------
@@ -106,6 +109,8 @@ def abbreviated(names: Sequence[str], longest: int = 4) -> dict[str, str]:
     {'Gr_Liv_Area': 'GLA', 'Garage_Area': 'GA', 'Lot_Area': 'LA', 'age': 'age', 'sex': 'sex'}
     >>> abbreviated(["income", "incoming"])
     {'income': 'incm', 'incoming': 'inc2'}
+    >>> abbreviated(["work_hours_11", "item12", "year_2007"])
+    {'work_hours_11': 'wh11', 'item12': 'it12', 'year_2007': 'y007'}
     """
     found: dict[str, str] = {}
     taken: set[str] = {name for name in names if len(name) <= longest}
@@ -122,6 +127,10 @@ def abbreviated(names: Sequence[str], longest: int = 4) -> dict[str, str]:
 
 
 def _short(name: str, longest: int) -> str:
+    stem = name.rstrip("0123456789")
+    number = name[len(stem) :][1 - longest :] if stem and longest > 1 else ""
+    if number:
+        return _short(stem, longest - len(number)) + number
     words = [word for word in "".join(c if c.isalnum() else " " for c in name).split() if word]
     if len(words) > 1:
         return "".join(word[0] for word in words)[:longest]

@@ -21,7 +21,7 @@ const LARGEST = 0.72; // the same where there are few columns, so that longer na
 const WIDEST = 96; // pixels: larger nodes hide the lines between few columns
 const FEW = 15;
 const MOST_INSIDE = 60; // columns; circles of more are too small to read names in
-const FILLED = 0.8; // share of the diameter that a name may fill
+const FILLED = 0.72; // share of the diameter that a name may fill; squares are narrower
 const INNER = 0.92; // diameter of a node with a ring, against one without
 const SMALLEST = 11.5; // pixels of type
 

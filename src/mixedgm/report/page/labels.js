@@ -113,6 +113,14 @@ function textWidth(context, text) {
 }
 
 /**
+ * How far a name is from the middle of its node: the mark of a chosen one has room between them.
+ * @param {Room} room
+ */
+function gapOf(room) {
+  return Math.max(1.1 * room.radius, room.reach + 1.5) + GAP;
+}
+
+/**
  * The box of a name beside its node.
  * @param {number} side
  * @param {Point} point
@@ -123,7 +131,7 @@ function textWidth(context, text) {
 function boxAt(side, point, width, room) {
   const { x, y } = SIDES[side];
   const half = { x: width / 2, y: 0.62 * room.font };
-  const away = Math.max(1.1 * room.radius, room.reach) + GAP;
+  const away = gapOf(room);
   const reach = Math.min(
     x === 0 ? Infinity : (half.x + away) / Math.abs(x),
     y === 0 ? Infinity : (half.y + away) / Math.abs(y),
@@ -166,15 +174,23 @@ function chooseSides(scene, camera, size, points, wide, room) {
   const whole = camera.zoom <= 1;
   for (const at of order) {
     const point = points[at];
+    const beyond = 2.5 * gapOf(room) + FARTHER; // no side of the name comes near what is farther
+    const reach = { x: wide[at] + beyond, y: 1.24 * room.font + beyond };
+    const around = {
+      left: point.x - reach.x,
+      right: point.x + reach.x,
+      top: point.y - reach.y,
+      bottom: point.y + reach.y,
+    };
+    const names = taken.filter((box) => overlaps(box, around));
+    const others = points.filter((p, node) => node !== at && distanceToBox(p, around) === 0);
     let [best, least, faults] = [0, Infinity, 0];
     SIDES.forEach((side, k) => {
       const box = boxAt(k, point, wide[at], room);
       let wrong = whole && !isInside(box, size) ? 1 : 0;
-      for (const other of taken) if (overlaps(box, other)) wrong += 1;
+      for (const other of names) if (overlaps(box, other)) wrong += 1;
       const own = distanceToBox(point, box) + FARTHER;
-      points.forEach((other, node) => {
-        if (node !== at && distanceToBox(other, box) < own) wrong += 2;
-      });
+      for (const other of others) if (distanceToBox(other, box) < own) wrong += 2;
       const outward = (side.x * (point.x - middle.x) + side.y * (point.y - middle.y)) / far;
       let cost = 100 * wrong + side.cost - 0.4 * outward;
       if (cost >= least) return;

@@ -16,6 +16,7 @@ import { SvgPen } from "./pen.js";
  * @property {string} label
  * @property {number} wide pixels of its sample
  * @property {(pen: Pen, x: number, y: number) => void} draw the sample, around a height
+ * @property {boolean} [joined] whether it stays on the line of the key before
  */
 
 const TALL = 16;
@@ -94,7 +95,10 @@ function lineKeys(scene, palette, room) {
     const width = linkWidth(scene, room, size);
     return lineKey(text, palette.ink, width, [], scene.scale.opacity(size));
   };
-  for (const size of sizes) keys.push(sample(`strength ${strengthText(size)}`, size));
+  for (const [at, size] of sizes.entries()) {
+    const text = strengthText(size);
+    keys.push({ ...sample(at > 0 ? text : `strength ${text}`, size), joined: at > 0 });
+  }
   const faint = sized.filter((link) => scene.scale.recedes(link.strength)).length;
   if (cut !== null && faint > 0) {
     keys.push(sample(`${countText(faint, "edge")} below ${strengthText(cut)}`, 0.8 * cut));
@@ -112,12 +116,16 @@ function lineKeys(scene, palette, room) {
  * @param {Key[]} keys
  */
 export function showLegend(place, keys) {
-  const items = keys.map((key) => {
+  /** @type {Element[]} */
+  const items = [];
+  for (const key of keys) {
     const size = { width: key.wide, height: TALL, "aria-hidden": "true" };
     const sample = svg("svg", size);
     key.draw(new SvgPen(sample), 0, TALL / 2);
-    return element("li", {}, key.wide > 0 && sample, element("span", {}, key.label));
-  });
+    if (!key.joined) items.push(element("li", {}));
+    if (key.wide > 0) items[items.length - 1].append(sample);
+    items[items.length - 1].append(element("span", {}, key.label));
+  }
   place.replaceChildren(...items);
 }
 
@@ -135,9 +143,12 @@ export function drawLegend(pen, keys, box, palette, drawn = true) {
   pen.textAlign = "start";
   pen.textBaseline = "middle";
   let [x, y] = [box.left, box.top + row / 2];
-  for (const key of keys) {
-    const wide = key.wide + 7 + pen.measureText(key.label).width + 20;
-    if (x > box.left && x + wide > box.left + box.width) [x, y] = [box.left, y + row];
+  const sizes = keys.map((key) => key.wide + 7 + pen.measureText(key.label).width + 20);
+  for (const [at, key] of keys.entries()) {
+    let [wide, end] = [sizes[at], at + 1];
+    while (keys[end]?.joined) wide += sizes[end++];
+    const full = !key.joined && x + wide > box.left + box.width;
+    if (x > box.left && full) [x, y] = [box.left, y + row];
     if (drawn) {
       key.draw(pen, x, y);
       pen.globalAlpha = 1;
@@ -145,7 +156,7 @@ export function drawLegend(pen, keys, box, palette, drawn = true) {
       pen.fillStyle = palette.ink;
       pen.fillText(key.label, x + key.wide + (key.wide > 0 ? 7 : 0), y);
     }
-    x += wide;
+    x += sizes[at];
   }
   return y + row / 2 - box.top;
 }

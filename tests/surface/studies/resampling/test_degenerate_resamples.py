@@ -151,7 +151,7 @@ def test_a_nearly_constant_column_leaves_the_errors_of_others_alone() -> None:
         ).fit(rows)
         pairs = sorted(tuple(edge[:2]) for edge in model.edges_)
         assert pairs == [("x0", "x1"), ("x1", "x2"), ("x3", "x4")]
-        found = mg.bootstrap(model, rows, n_boot=40, random_state=1, n_jobs=1)
+        found = mg.bootstrap(model, rows, n_boot=20, random_state=1, n_jobs=1)
         assert found.pair_replicates is not None
         assert found.pair_replicates.method == "graph"
         sizes = found.intervals().set_index(["source", "target"])["se"]

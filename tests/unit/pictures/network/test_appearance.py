@@ -11,13 +11,14 @@ import numpy as np
 import pytest
 from matplotlib.collections import LineCollection, PathCollection
 from matplotlib.colors import to_hex
+from matplotlib.lines import Line2D
 
 from mixedgm.base.errors import ParameterError
 from mixedgm.pictures.bootstrap import plot_selection as plot_inclusion
 from mixedgm.pictures.check import CheckPicture, plot_check
 from mixedgm.pictures.matrices import plot_parameters
 from mixedgm.pictures.network.groups import plot_differences, plot_groups
-from mixedgm.pictures.network.plot import plot_network
+from mixedgm.pictures.network.plot import legend_columns, plot_network
 from mixedgm.pictures.network.positions import positions
 from mixedgm.pictures.network.sizes import Scale, automatic_cut
 from mixedgm.pictures.path import plot_path, plot_selection
@@ -63,7 +64,7 @@ def edge(drawing, a, b):
 
 
 def legend(ax):
-    return [text.get_text() for text in ax.get_legend().get_texts()]
+    return [text.get_text() for text in ax.get_legend().get_texts() if text.get_text()]
 
 
 def shown_texts(figure):
@@ -390,6 +391,26 @@ def test_lines_of_the_legend_are_as_wide_as_those_of_the_picture(size):
     for name, (a, b) in {"0.60": ("v0", "v1"), "0.30": ("v1", "v2")}.items():
         key = keys[f"strength {name}"]
         assert (key.get_linewidth(), key.get_alpha()) == pytest.approx(edge(drawing, a, b))
+
+
+@pytest.mark.parametrize("n_kinds", range(8))
+@pytest.mark.parametrize("width", [120.0, 250.0, 500.0, 2_000.0])
+def test_strengths_of_the_legend_stand_in_one_column_or_row(n_kinds, width):
+    names = [f"kind {k}" for k in range(n_kinds)] + [f"strength 0.{k}" for k in (5, 3, 1)]
+    keys = [Line2D([], [], label=name) for name in [*names, "9 edges below 0.05"]]
+    shown, in_a_row = legend_columns(keys, width, 9.0)
+    box = plt.figure().legend(handles=shown, ncols=in_a_row)
+    box.figure.canvas.draw()
+    assert [text.get_text() for text in box.get_texts() if text.get_text()] == [
+        key.get_label() for key in keys
+    ]
+    corners = [
+        tuple(np.round(text.get_window_extent().get_points()[0]))
+        for text in box.get_texts()
+        if text.get_text().startswith("strength")
+    ]
+    assert min(len(set(axis)) for axis in zip(*corners, strict=True)) == 1
+    assert width < 2_000.0 or len({y for _, y in corners}) == 1
 
 
 def test_lines_of_the_legend_are_as_wide_as_those_of_all_groups():

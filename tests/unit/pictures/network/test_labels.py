@@ -110,6 +110,21 @@ def test_long_names_without_room_in_a_journal_become_short_ones_with_a_key():
     assert not few.ax.figure.texts
 
 
+def test_of_very_many_columns_names_without_room_are_left_out_and_counted():
+    drawing = plot_network(random_graph(90, 200, 0).fitted_, size="column")
+    nodes, boxes, _ = measured(drawing)
+    columns = list(drawing.positions)
+    assert 10 < len(boxes) < 90
+    for a, b in itertools.combinations(range(len(boxes)), 2):
+        assert not ((boxes[a, 0] < boxes[b, 1]).all() and (boxes[b, 0] < boxes[a, 1]).all())
+    nearest = [columns[at] for at in gaps(nodes, boxes).argmin(axis=1)]
+    assert nearest == [text.get_text() for text in names_of(drawing.ax)]
+    legend = [text.get_text() for text in drawing.ax.get_legend().get_texts()]
+    assert f"{90 - len(boxes)} names without room" in legend
+    box = drawing.ax.get_legend().get_window_extent()
+    assert min(box.x0, box.y0) >= 0.0
+
+
 @pytest.mark.parametrize("n_nodes", [9, 25, 60])
 def test_short_names_stand_inside(n_nodes):
     model = random_graph(n_nodes, 2 * n_nodes, 1)
