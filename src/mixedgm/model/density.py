@@ -260,7 +260,7 @@ class End:
         assert self.states.number is not None
         return self.states.number[1]
 
-    def values(self, predictors: Floats, number: _Normals | None) -> _Values:
+    def values(self, predictors: Floats, number: _Normals | None) -> _EndValues:
         """Values in rows with these predictors (n, width): states, or numbers on a grid."""
         n = len(predictors)
         columns = np.broadcast_to(self.statistics, (n, *self.statistics.shape))
@@ -273,7 +273,7 @@ class End:
             height += np.log(x[:, 1:2] - x[:, :1])
             columns = np.concatenate([columns[:, :-1], last], axis=1)
             own = np.concatenate([own[:, :-1], height], axis=1)
-        return _Values(own + np.einsum("nsw,nw->ns", columns, predictors), columns)
+        return _EndValues(own + np.einsum("nsw,nw->ns", columns, predictors), columns)
 
     @property
     def logits(self) -> Floats:
@@ -286,7 +286,7 @@ class End:
         return self.states.columns
 
 
-class _Values(NamedTuple):
+class _EndValues(NamedTuple):
     """Values of a column in every row."""
 
     logits: Floats
