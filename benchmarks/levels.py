@@ -18,6 +18,8 @@ from benchmarks.timing import seconds_of
 HOUSING = (28, 16, 10, 9, 8, 8, 7, 7, *(6,) * 4, *(5,) * 7, *(4,) * 5, *(3,) * 6, *(2,) * 6)
 SIZES = {"full": 1.0, "quick": 0.2, "smoke": 0.05}
 REPEATS = {"full": 3, "quick": 1, "smoke": 1}
+LEVELS = {"full": (50, 200, 400), "quick": (50, 200, 400), "smoke": (5, 20, 40)}
+"""Of two columns, of two more, and of an identifier."""
 
 
 @dataclass(frozen=True)
@@ -69,12 +71,14 @@ def _fits(context: Context) -> list[Fit]:
     share = context.pick(SIZES)
     housing = housing_table(max(150, int(2930 * share)))
     if context.size == "smoke":
-        housing = housing.iloc[:, ::6]
+        housing = housing.iloc[:, ::12]
+    few, many, every = context.pick(LEVELS)
+    kept = {"types": {"id": "categorical"}}
     found = [
-        Fit("two columns of 50 levels", unrelated(50, int(5000 * share)), {}, 1.0),
-        Fit("two columns of 200 levels", unrelated(200, int(5000 * share)), {}, 3.0),
-        Fit("an identifier", identified(400), {}, 1.0),
-        Fit("an identifier that is kept", identified(400), {"types": {"id": "categorical"}}, 1.0),
+        Fit(f"two columns of {few} levels", unrelated(few, int(5000 * share)), {}, 1.0),
+        Fit(f"two columns of {many} levels", unrelated(many, int(5000 * share)), {}, 3.0),
+        Fit("an identifier", identified(every), {}, 1.0),
+        Fit("an identifier that is kept", identified(every), kept, 1.0),
         Fit("housing", housing, {}, 30.0),
     ]
     if context.size != "smoke":

@@ -20,7 +20,7 @@ from mixedgm.table.gaps import Gaps
 
 REPEATS = {"full": 3, "quick": 1, "smoke": 1}
 ROWS = {"full": 10_000, "quick": 2_000, "smoke": 100}
-SHARES = {"full": (0.1, 0.3), "quick": (0.1, 0.3), "smoke": (0.3,)}
+SHARES = {"full": (0.1, 0.3), "quick": (0.1, 0.3), "smoke": (0.1,)}
 LIMIT, MOST_MEMORY = 4.0, 3.0
 
 

@@ -47,7 +47,8 @@ def _imports(result: Result, repeats: int, bytecode: str | None) -> None:
     """With compiled source files, as an installed package has them."""
 
     def python(*arguments: str) -> Callable[[], object]:
-        _call(arguments, bytecode=bytecode)
+        if bytecode is not None:
+            _call(arguments, bytecode=bytecode)
         return lambda: _call(arguments, bytecode=bytecode)
 
     times = interleaved(

@@ -182,7 +182,7 @@ def settled_from(
     circle: list[tuple[int, tuple[int, ...]]] = []
     while True:
         theta = fine_refit(task, graph, task.null.theta if theta is None else theta)
-        found = settled(task, graph, limit, theta)
+        found = settled(task, graph, limit, theta, own_limits=1)
         if np.array_equal(found.graph, graph) or not found.ended:
             return found
         circle.append((len(graph), tuple(graph.tolist())))

@@ -37,6 +37,7 @@ from functools import cached_property
 
 import numpy as np
 
+from mixedgm.base.progress import track
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.model.nodes import Mask
 from mixedgm.path.refits import Unshrunken, parameters
@@ -54,8 +55,9 @@ from mixedgm.select.pair_tests import (
 )
 
 MOST_GRAPHS = 200
-_WITH_OWN_LIMIT = 15
-"""Later graphs are judged by the limit of this one, so that their scores can be compared."""
+OWN_LIMITS = 15
+"""Graphs that are judged by limits of their own.  Later ones, and all after one that comes again,
+are judged by the limit of the last of these, so that their scores can be compared."""
 _ROWS_PER_PREDICTOR = 4.0
 """A graph is held only as far as every column has so many rows for each of its predictors."""
 
@@ -98,6 +100,7 @@ def settled(
     *,
     many_pairs: int = MANY_PAIRS,
     many_parameters: int = MANY_PARAMETERS,
+    own_limits: int = OWN_LIMITS,
 ) -> SettledGraph:
     """Move from a graph to better ones until tests and graph agree; refits begin at `theta`.
 
@@ -109,10 +112,11 @@ def settled(
     theta = task.null.theta if theta is None else theta
     apart, hasty = untested(task), _has_many_levels(task, many_parameters)
     many = hasty or _has_more(task, many_pairs)
-    search, loose = _Search(limit, not many, _with_rows(task) if hasty else None), None
+    search, loose = _Search(limit, not many, _with_rows(task) if hasty else None, own_limits), None
     if many:
         graph, theta, loose = search.grown(task, graph, theta, apart)
-    for left in reversed(range(_MOST_TESTED if hasty else MOST_GRAPHS)):
+    most = _MOST_TESTED if hasty else MOST_GRAPHS
+    for left in track(reversed(range(most)), what="graph", seconds=None):
         place = search.place(pairs_tested(task, graph, theta, loose, screened=many))
         if hasty and not left:
             break
@@ -248,6 +252,8 @@ class _Search:
     """Whether edges may change places with rivals."""
     known: Mask | None = None
     """(n_groups,) pairs that may enter where refits should be few; else None."""
+    own_limits: int = OWN_LIMITS
+    """How many graphs have limits of their own."""
     ratios: dict[int, float] = field(default_factory=dict)
     """Likelihood ratio statistics of pairs that did not raise the score when tried alone."""
     _places: list[_Place] = field(default_factory=list)
@@ -255,11 +261,12 @@ class _Search:
 
     def place(self, tests: PairTests) -> _Place:
         """A graph with its tests, judged by the limit of the first graphs if it comes later."""
-        if len(self._places) < _WITH_OWN_LIMIT:
+        again = any(np.array_equal(tests.graph, each.graph) for each in self._places)
+        if len(self._places) < self.own_limits and not again:
             place = _Place(tests, self.limit(tests), np.full(len(tests.tested), np.nan))
             self._places.append(place)
             return place
-        last = self._places[-1]
+        last, self.own_limits = self._places[-1], len(self._places)
         return _Place(tests, last.log_limit, last.least)
 
     def grown(

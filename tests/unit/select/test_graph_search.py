@@ -66,3 +66,20 @@ def test_the_order_of_rows_and_columns_does_not_matter(seed):
     other = Table(table.X[rows][:, columns], table.Y, ()).task()
     again = ends(other, settled(other, NOTHING, LIMIT).graph)
     assert {tuple(sorted((columns[u], columns[v]))) for u, v in again} == plain
+
+
+def test_a_graph_that_comes_again_ends_the_changes_of_the_limit():
+    """A limit that lets an edge enter but not stay does not move the search for long."""
+    rng, asked = np.random.default_rng(5), []
+    X = rng.normal(size=(300, 4))
+    X[:, 1] += 0.2 * X[:, 0]
+    task = Table(X, np.zeros((300, 0), dtype=np.int64), ()).task()
+
+    def limit(tests):
+        asked.append(tests.graph.tolist())
+        best = np.nanmin(tests.statistics.log_p)
+        return best - 3.0 if len(tests.graph) else best + 0.1
+
+    found = settled(task, NOTHING, limit)
+    assert asked == [[], [0]]
+    assert found.ended
