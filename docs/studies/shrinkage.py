@@ -2,7 +2,7 @@
 
 The default graph is estimated twice: as it is by default, with edges of several parameters shrunken
 by the variance of their coefficients (`select/error_rates.py`), and without shrinkage, but
-for a ridge worth one row where the data leave an edge open.  Compared are the mean log
+for a ridge worth one row where the data do not determine an edge.  Compared are the mean log
 pseudolikelihood of 4,000 other rows, and the coefficients of true edges that were found: the root
 of their mean squared error, and the largest of a table.
 

@@ -237,7 +237,7 @@ def _standardised(design: Design | PartedDesign, task: Task) -> Standardised:
 
 
 def with_bounds_checked(task: Task, theta: Floats, report: FitReport) -> FitReport:
-    """The report; not converged where the rows leave open what has no penalty."""
+    """The report; not converged where the data do not determine what has no penalty."""
     names = unbounded(task, theta, report.lam, report.tol)
     if not names:
         return report
@@ -250,7 +250,7 @@ def with_bounds_checked(task: Task, theta: Floats, report: FitReport) -> FitRepo
 
 
 def path_with_bounds_checked(task: Task, path: Path, tol: float) -> Path:
-    """The path; points are not converged where the rows leave open what has no penalty.
+    """The path; points are not converged where the data do not determine what has no penalty.
 
     That is so at all lam above zero, or at none: it depends on which groups have no penalty.
     """

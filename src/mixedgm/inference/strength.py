@@ -8,11 +8,13 @@ Edges of several parameters that are shrunken in proportion to what the data say
 
 Information of a pair, and the covariance of its estimates -> an interval for its strength.
 
-With theta the d parameters of a pair, F the information of the pair at the estimate and V / n the
+With theta the d parameters of a pair, F what a row says about them at the estimate and V / n the
 covariance of the estimate, 2 n I is about theta' (n F) theta: c times a noncentral chi-square with
 d degrees of freedom, c = tr(F V) / d.  That holds near zero.  Farther out the information is no
-longer quadratic in theta, and its standard error is g' V g / n, with its gradient g; deviations of
-the root of the noncentrality are stretched to have it.  For two numbers the root is Fisher's z.
+longer quadratic in theta.  It is the mean of a log density ratio, and the variance of this ratio
+over n, times c, is its variance: where all of p(u, v | rest) is estimated, the ratio less its mean
+is the influence of a row on the information.  Deviations of the root of the noncentrality are
+shortened to have this variance.  For two numbers the root is Fisher's z.
 
 A noncentrality near zero cannot be too small for the rows, so that all errors are on one side there
 and the interval begins at zero unless a test at its level rejects zero.  Farther out both sides
@@ -22,14 +24,22 @@ have half of them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chndtr, ndtri
 
-from mixedgm.model.density import End, information, of_numbers, predictors
+from mixedgm.model.density import (
+    End,
+    Uncertainty,
+    information,
+    of_numbers,
+    predictors,
+    uncertainty,
+    with_shares,
+)
 from mixedgm.model.layout import Floats, Ints
 from mixedgm.model.params import Params
 from mixedgm.table.encode import Design
@@ -42,6 +52,9 @@ _MOST_NUMBERS = 8e6
 """Design columns times rows: 64 MB."""
 _MOST_CELLS = 2e6
 """Numbers that stand in memory for one pair."""
+_FEW_ROWS = 30, 400
+"""Rows over which the uncertainty of a pair is a mean: fewest and most."""
+_NUMBERS_AS_STATES = 36
 _MOST_FOLLOWING = 400
 """Parameters that follow when the edge of a covariate is taken away."""
 
@@ -108,6 +121,15 @@ def _itself(part: Design) -> Design:
     return part
 
 
+_Pair = tuple[End, End, Floats, Floats, Floats]
+
+
+def _rows_of(pair: _Pair, some: slice | Ints) -> _Pair:
+    """A pair in some rows."""
+    u, v, of_u, of_v, theta = pair
+    return u, v, of_u[some], of_v[some], theta[some] if theta.ndim == 3 else theta
+
+
 @dataclass(frozen=True, eq=False)
 class ConditionalInformation:
     """Information of pairs of columns under a model, as means over rows.
@@ -120,11 +142,16 @@ class ConditionalInformation:
         Rows of the same columns.  Without them, all but pairs of two numbers are NaN.
     covariates : tuple of int
         Nodes that are given and have no distribution of their own.
+    shares : dict, optional
+        Of nodes with levels: shares of all levels with rows.  Own terms of a column beside one of
+        numbers follow, so that it has them: where both nearly determine each other, conditionals
+        say little about its shares.
     """
 
     params: Params
     rows: RestRows | None
     covariates: tuple[int, ...] = ()
+    shares: dict[int, Floats] = field(default_factory=dict)
 
     def of(self, u: Ints, v: Ints, coef: Floats) -> Floats:
         """(pairs,) information of pairs of nodes with these coefficients (d, d), in nats.
@@ -163,16 +190,41 @@ class ConditionalInformation:
                 if u in self.covariates
                 else (self._of_covariate(v, u, block.T))
             )
-        ends, theta = (self._ends[u], self._ends[v]), block + self._deviations(u, v)
-        rest = (
-            self._rest(u, v) + self._following_terms(v, u, block.T),
-            self._rest(v, u) + self._following_terms(u, v, block),
-        )
-        out = np.empty(self._some.n_rows)
-        for some in self._runs(ends, theta.ndim == 3):
-            here = theta[some] if theta.ndim == 3 else theta
-            out[some] = information(*ends, rest[0][some], rest[1][some], here)
+        pair = self._pair(u, v, block)
+        theta, out = pair[-1], np.empty(self._some.n_rows)
+        for some in self._runs(pair[:2], theta.ndim == 3):
+            out[some] = information(*_rows_of(pair, some))
         return max(float(self._some.mean(out)), 0.0)  # rounding may leave less
+
+    def uncertainty(self, u: int, v: int, block: Floats) -> Uncertainty:
+        """What rows say about a pair, none of whose nodes is a covariate; few are enough."""
+        pair, per_row = self._pair(u, v, block), 1
+        for end in pair[:2]:
+            per_row *= max(len(end.logits), _NUMBERS_AS_STATES * end.is_real)
+        most = int(np.clip(_MOST_CELLS / per_row, *_FEW_ROWS))
+        # At even steps of the weights, so that repeated rows are weights; no step is at a border.
+        steps = (np.arange(most) + 0.381966) / most
+        some = np.minimum(np.searchsorted(np.cumsum(self._weights), steps), self._some.n_rows - 1)
+        return uncertainty(*_rows_of(pair, some), np.full(most, 1.0 / most))
+
+    def _pair(self, u: int, v: int, block: Floats) -> _Pair:
+        """Both ends, what the rest of every row predicts of each, and the parameters."""
+        theta = block + self._deviations(u, v)
+        of_u = self._rest(u, v) + self._following_terms(v, u, block.T)
+        of_v = self._rest(v, u) + self._following_terms(u, v, block)
+        first, second = self._ends[u], self._ends[v]
+        if first.is_real and self._has_shares(v):
+            arguments = first, second, of_u, of_v, theta
+            second = with_shares(*arguments, self._weights, self.shares[v])
+        elif second.is_real and self._has_shares(u):
+            turned = theta.swapaxes(-1, -2)
+            arguments = second, first, of_v, of_u, turned
+            first = with_shares(*arguments, self._weights, self.shares[u])
+        return first, second, of_u, of_v, theta
+
+    def _has_shares(self, node: int) -> bool:
+        """Whether shares of all states of a node are known."""
+        return node in self.shares and len(self.shares[node]) == len(self._ends[node].logits)
 
     def _runs(self, ends: tuple[End, End], varies: bool) -> Iterator[slice]:
         """Rows a few at a time, so that few numbers stand in memory."""
@@ -207,17 +259,6 @@ class ConditionalInformation:
         """Values of a node that can occur."""
         nodes = self.params.nodes
         return np.flatnonzero(self.params.levels_possible[nodes.levels_of(nodes.place(node))])
-
-    def curvature(self, u: int, v: int) -> Floats:
-        """(parameters, parameters) second derivatives of the information of a pair at zero.
-
-        The mean over rows of the covariances of both ends, multiplied.
-        """
-        first, second = self._spread(u), self._spread(v)
-        weighted = first * self._weights[:, None, None]
-        both = np.einsum("nab,ncd->acbd", weighted, second, optimize=True)
-        size = first.shape[1] * second.shape[1]
-        return np.asarray(both.reshape(size, size))
 
     # -- covariates --------------------------------------------------------------------------------
 
@@ -407,8 +448,8 @@ class PairUncertainty:
     freedom: int
     trace: float
     """tr(F V), by `determined_trace`."""
-    stretch: float
-    """Standard error of the root of the information, over that of a quadratic function."""
+    variance: float
+    """n times that of the information far from zero."""
 
 
 def determined_trace(information: Floats, spread: Floats, freedom: int) -> float:
@@ -439,15 +480,21 @@ def interval(pair: PairUncertainty, n: float, level: float) -> tuple[float, floa
 
     Examples
     --------
-    >>> pair = PairUncertainty(nats=0.02, freedom=4, trace=4.0, stretch=1.0)
+    >>> pair = PairUncertainty(nats=0.02, freedom=4, trace=4.0, variance=0.04)
     >>> [round(end, 2) for end in interval(pair, 1000.0, 0.95)]
     [0.13, 0.25]
     """
     scale = pair.trace / pair.freedom
     statistic = 2.0 * n * pair.nats / scale
-    middle = np.sqrt(max(statistic - pair.freedom, 0.0))
+    noncentrality = max(statistic - pair.freedom, 0.0)
+    middle = np.sqrt(noncentrality)
     ends = np.sqrt(noncentralities(statistic, pair.freedom, level))
-    moved = np.maximum(middle + pair.stretch * (ends - middle), 0.0)
+    # A noncentral chi-square has the variance 4 times noncentrality + 2 times degrees of freedom.
+    # The first part is that of an information whose variance is twice the scale times itself / n.
+    found = pair.variance / (2.0 * scale * pair.nats) if pair.nats > 0.0 else 1.0
+    both = 2.0 * noncentrality + pair.freedom
+    stretch = np.sqrt((2.0 * noncentrality * found + pair.freedom) / both)
+    moved = np.maximum(middle + stretch * (ends - middle), 0.0)
     low, high = strength(0.5 * scale * moved**2 / n).tolist()
     return (low if ends[0] > 0.0 else 0.0), high
 

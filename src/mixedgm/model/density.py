@@ -18,8 +18,9 @@ x, y of their last ones,
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -207,9 +208,15 @@ _STEP = 0.4
 """Step of the trapezoidal rule over standard normal numbers."""
 _FAR = 7.0
 """Standard deviations beyond which nothing is left of a normal distribution."""
+_GRID = 30, 300
+"""Fewest and most values on a grid."""
 _SAME = 1e-9
 """Standard deviations by which normal distributions of two rows may differ and count as equal."""
 _SMALLEST = 1e-200
+_MOST_ROUNDS, _CLOSE = 20, 1e-6
+"""Of own terms that follow shares, and the step in their logarithms at which they end."""
+_FREE = 1e-9
+"""Relative ridge: a constant is a function of either column."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -253,6 +260,21 @@ class End:
         assert self.states.number is not None
         return self.states.number[1]
 
+    def values(self, predictors: Floats, number: _Normals | None) -> _EndValues:
+        """Values in rows with these predictors (n, width): states, or numbers on a grid."""
+        n = len(predictors)
+        columns = np.broadcast_to(self.statistics, (n, *self.statistics.shape))
+        own = np.broadcast_to(self.logits, columns.shape[:2])
+        if number is not None:
+            x = number.grid()
+            last = np.repeat(columns[:, -1:], x.shape[1], axis=1)
+            last[:, :, -1] = x
+            height = own[:, -1:] + self.slope * x - 0.5 * self.precision * x**2
+            height += np.log(x[:, 1:2] - x[:, :1])
+            columns = np.concatenate([columns[:, :-1], last], axis=1)
+            own = np.concatenate([own[:, :-1], height], axis=1)
+        return _EndValues(own + np.einsum("nsw,nw->ns", columns, predictors), columns)
+
     @property
     def logits(self) -> Floats:
         """(states,) own terms of the states."""
@@ -262,6 +284,15 @@ class End:
     def statistics(self) -> Floats:
         """(states, width) design columns in every state, the real number left out."""
         return self.states.columns
+
+
+class _EndValues(NamedTuple):
+    """Values of a column in every row."""
+
+    logits: Floats
+    """(n, values)."""
+    columns: Floats
+    """(n, values, width) design columns."""
 
 
 def information(u: End, v: End, of_u: Floats, of_v: Floats, theta: Floats) -> Floats:
@@ -299,42 +330,152 @@ def information(u: End, v: End, of_u: Floats, of_v: Floats, theta: Floats) -> Fl
         product = _of_states(u, v, of_u, of_v, theta[0])
         if product is not None:
             return product
-    logits = (u.logits + of_u @ u.statistics.T)[:, :, None]
-    logits = logits + (v.logits + of_v @ v.statistics.T)[:, None, :]
-    logits += u.statistics @ theta @ v.statistics.T
-    if not u.is_real:
-        return _of_table(_normalised(logits))
-    linear = u.slope + of_u[:, -1:] + theta[:, -1, :] @ v.statistics.T
-    x = _Normals(linear / u.precision, np.full(linear.shape, 1.0 / u.precision))
-    logits[:, -1, :] += log_integral(linear, u.precision)
-    if not v.is_real:
-        logits = _normalised(logits)
-        there = np.exp(logits[:, -1, :])
-        return np.asarray(_of_table(logits) + there.sum(axis=1) * x.information(there))
-    other = v.slope + of_v[:, -1:] + (u.statistics @ theta[:, :, -1:])[:, :, 0]
-    y = _Normals(other / v.precision, np.full(other.shape, 1.0 / v.precision))
-    logits[:, :, -1] += log_integral(other, v.precision)
-    square = theta[:, -1, -1] ** 2 / (u.precision * v.precision)
-    if (square >= 1.0).any():
-        return np.full(len(logits), np.inf)
-    # In the last states x and y are normal together: each mean and variance is that without the
-    # other, integrated out.
-    a, b, left = linear[:, -1].copy(), other[:, -1].copy(), 1.0 - square
-    x.mean[:, -1] = (a / u.precision + theta[:, -1, -1] * b / (u.precision * v.precision)) / left
-    y.mean[:, -1] = (b / v.precision + theta[:, -1, -1] * a / (u.precision * v.precision)) / left
-    x.variance[:, -1] /= left
-    y.variance[:, -1] /= left
-    more = a * (x.mean[:, -1] - a / u.precision) + b * (y.mean[:, -1] - b / v.precision)
-    logits[:, -1, -1] += 0.5 * (more - np.log(left))
-    logits = _normalised(logits)
+    joint = _Joint.of(u, v, of_u, of_v, theta)
+    if joint is None:
+        return np.full(len(of_u), np.inf)
+    out, share = _of_table(joint.logits), np.exp(joint.logits)
+    for numbers, there in ((joint.x, share[:, -1, :]), (joint.y, share[:, :, -1])):
+        if numbers is not None:
+            out = out + there.sum(axis=1) * numbers.information(there)
+    if joint.y is None:
+        return np.asarray(out)
+    return np.asarray(out + share[:, -1, -1] * of_numbers(np.square(joint.correlation)))
+
+
+def with_shares(
+    u: End, v: End, of_u: Floats, of_v: Floats, theta: Floats, weights: Floats, shares: Floats
+) -> End:
+    """The end v with own terms by which its values have these shares; u has a real number, v none.
+
+    Arguments are those of `information`; the weights (n,) of rows add up to 1.
+    """
+    theta = theta if theta.ndim == 3 else theta[None]
+    for _ in range(_MOST_ROUNDS):
+        joint = _Joint.of(u, v, of_u, of_v, theta)
+        assert joint is not None
+        expected = weights @ np.exp(_log_sum(joint.logits, axis=1))
+        step = np.log(shares / np.maximum(expected, _SMALLEST))
+        own = v.own.copy()
+        own[np.isfinite(own)] += step
+        v = replace(v, own=own)
+        if np.abs(step).max() < _CLOSE:
+            break
+    return v
+
+
+class Uncertainty(NamedTuple):
+    """What rows say about a pair, both columns being free otherwise."""
+
+    variance: float
+    """Of the log density ratio p(u, v) / p(u) p(v) given the rest; the information is its mean."""
+    fisher: Floats
+    """(parameters, parameters) Fisher information about theta."""
+
+
+def uncertainty(
+    u: End, v: End, of_u: Floats, of_v: Floats, theta: Floats, weights: Floats
+) -> Uncertainty:
+    """Variance of the log density ratio, and Fisher information, over rows and over all values.
+
+    Arguments are those of `information`; the weights (n,) of rows add up to 1.  Real numbers have
+    values on a grid.
+
+    Examples
+    --------
+    The variance of two numbers' log density ratio is their squared correlation.
+
+    >>> from mixedgm.families import CONTINUOUS
+    >>> number = End(CONTINUOUS.family(0), np.array([[0.0, 1.0]]))
+    >>> nothing, one = np.zeros((1, 1)), np.ones(1)
+    >>> found = uncertainty(number, number, nothing, nothing, np.array([[0.6]]), one)
+    >>> round(found.variance, 9)
+    0.36
+    """
+    theta = theta if theta.ndim == 3 else theta[None]
+    if v.is_real and not u.is_real:
+        size = theta[0].size
+        turned = uncertainty(v, u, of_v, of_u, theta.transpose(0, 2, 1), weights)
+        order = np.arange(size).reshape(theta.shape[2], theta.shape[1]).T.ravel()
+        return Uncertainty(turned.variance, turned.fisher[np.ix_(order, order)])
+    joint = _Joint.of(u, v, of_u, of_v, theta)
+    if joint is None:
+        return Uncertainty(np.nan, np.full((theta[0].size,) * 2, np.nan))
+    first, second = u.values(of_u, joint.x), v.values(of_v, joint.y)
+    logits = first.logits[:, :, None] + second.logits[:, None, :]
+    logits = _normalised(logits + first.columns @ theta @ second.columns.transpose(0, 2, 1))
     share = np.exp(logits)
-    of_x, of_y, of_both = share[:, -1, :], share[:, :, -1], share[:, -1, -1]
-    return np.asarray(
-        _of_table(logits)
-        + of_x.sum(axis=1) * x.information(of_x)
-        + of_y.sum(axis=1) * y.information(of_y)
-        + of_both * of_numbers(square)
+    with np.errstate(invalid="ignore"):
+        ratio = logits - _log_sum(logits, axis=2)[:, :, None] - _log_sum(logits, axis=1)[:, None]
+    ratio = np.where(share > 0.0, ratio, 0.0)
+    mean, square = (np.einsum("n,nst,nst->", weights, share, ratio**k) for k in (1, 2))
+    fisher = _fisher(share, first.columns, second.columns, weights)
+    return Uncertainty(float(square - mean**2), fisher)
+
+
+def _fisher(share: Floats, first: Floats, second: Floats, weights: Floats) -> Floats:
+    """(parameters, parameters) of products of columns (n, values, width), by shares of values.
+
+    Functions of either value are taken out of the products, in every row.
+    """
+    n, n_values = len(share), share.shape[2]
+    to_first = np.einsum("nsa,nsb->nsab", first, share @ second).reshape(n, share.shape[1], -1)
+    to_second = np.einsum("nta,ntb->ntab", share.transpose(0, 2, 1) @ first, second)
+    given = (share / np.maximum(share.sum(axis=2, keepdims=True), _SMALLEST)).transpose(0, 2, 1)
+    left = to_second.reshape(n, n_values, -1) - given @ to_first
+    alone = (share.sum(axis=1) * (1.0 + _FREE) + _SMALLEST)[:, :, None] * np.eye(n_values)
+    explained = np.einsum(
+        "ntk,ntl,n->kl", left, np.linalg.solve(alone - given @ share, left), weights
     )
+    inverse = weights[:, None] / np.maximum(share.sum(axis=2), _SMALLEST)
+    explained += np.einsum("nsk,nsl,ns->kl", to_first, to_first, inverse, optimize=True)
+    squares = [np.einsum("nsa,nsb->nsab", each, each) for each in (first, second)]
+    square = np.einsum("n,nst,nsac,ntbd->abcd", weights, share, *squares, optimize=True)
+    return np.asarray(square.reshape(explained.shape) - explained)
+
+
+@dataclass(frozen=True, eq=False)
+class _Joint:
+    """The distribution of two columns in every row: of their states, and of numbers given these."""
+
+    logits: Floats
+    """(n, states of u, states of v) log probabilities."""
+    x: _Normals | None = None
+    """The number of u in its last state, in every state of v."""
+    y: _Normals | None = None
+    """The number of v in its last state, in every state of u."""
+    correlation: Floats | float = 0.0
+    """(n,) or (1,) of both numbers."""
+
+    @classmethod
+    def of(cls, u: End, v: End, of_u: Floats, of_v: Floats, theta: Floats) -> _Joint | None:
+        """Multiply out; None where two numbers have no distribution.  If only one is real, u is."""
+        logits = (u.logits + of_u @ u.statistics.T)[:, :, None]
+        logits = logits + (v.logits + of_v @ v.statistics.T)[:, None, :]
+        logits += u.statistics @ theta @ v.statistics.T
+        if not u.is_real:
+            return cls(_normalised(logits))
+        linear = u.slope + of_u[:, -1:] + theta[:, -1, :] @ v.statistics.T
+        x = _Normals(linear / u.precision, np.full(linear.shape, 1.0 / u.precision))
+        logits[:, -1, :] += log_integral(linear, u.precision)
+        if not v.is_real:
+            return cls(_normalised(logits), x)
+        other = v.slope + of_v[:, -1:] + (u.statistics @ theta[:, :, -1:])[:, :, 0]
+        y = _Normals(other / v.precision, np.full(other.shape, 1.0 / v.precision))
+        logits[:, :, -1] += log_integral(other, v.precision)
+        correlation = theta[:, -1, -1] / np.sqrt(u.precision * v.precision)
+        if (np.abs(correlation) >= 1.0).any():
+            return None
+        # In the last states x and y are normal together: each mean and variance is that without the
+        # other, integrated out.
+        a, b, left = linear[:, -1].copy(), other[:, -1].copy(), 1.0 - correlation**2
+        across = theta[:, -1, -1] / (u.precision * v.precision)
+        x.mean[:, -1] = (a / u.precision + across * b) / left
+        y.mean[:, -1] = (b / v.precision + across * a) / left
+        x.variance[:, -1] /= left
+        y.variance[:, -1] /= left
+        more = a * (x.mean[:, -1] - a / u.precision) + b * (y.mean[:, -1] - b / v.precision)
+        logits[:, -1, -1] += 0.5 * (more - np.log(left))
+        return cls(_normalised(logits), x, y, correlation)
 
 
 def of_numbers(square: Floats) -> Floats:
@@ -379,6 +520,14 @@ class _Normals:
             ratio = -0.5 * z**2 - log_scale[:, k, None] - _log_sum(parts, axis=1)
             out += share[:, k] * (ratio @ weight)
         return out
+
+    def grid(self) -> Floats:
+        """(n, values) values that cover all of the distributions of every row, evenly spaced."""
+        scale = np.sqrt(self.variance)
+        low = (self.mean - _FAR * scale).min(axis=1)
+        width = (self.mean + _FAR * scale).max(axis=1) - low
+        steps = np.clip((width / scale.min()).max() / _STEP, *_GRID)
+        return np.asarray(low[:, None] + width[:, None] * np.linspace(0.0, 1.0, int(steps)))
 
 
 def _evenly_spread(share: Floats, mean: Floats) -> Floats:

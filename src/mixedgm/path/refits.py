@@ -4,8 +4,8 @@ A refit without penalty need not exist: a cell without rows drives an interactio
 infinity, a code that determines another column makes both predict each other perfectly, a number
 that others determine has no variance left.  On the way there the curvature vanishes: what is left
 of it is counted in rows, one row being worth the curvature that it would add if the two columns
-were independent.  Edges that the rows leave open get a ridge worth one row, and such numbers get
-noise worth one row, of a variance of 1 / n in standard units.  All others are estimated freely.
+were independent.  Edges that the data do not determine get a ridge worth one row, and such numbers
+get noise worth one row, of a variance of 1 / n in standard units.  All others are estimated freely.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def _predictors(task: Task, groups: Ints) -> tuple[Floats, Ints]:
     return np.where(layout.is_target, count, 0.0), freedom
 
 
-# -- what the rows leave open ----------------------------------------------------------------------
+# -- edges that the data do not determine ----------------------------------------------------------
 
 
 def worth_one_row(task: Task, groups: Ints) -> Floats:

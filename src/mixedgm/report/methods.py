@@ -94,7 +94,7 @@ def _sentences(material: Material) -> Iterator[str]:
             )
     if report.ridge:
         count = number_of(len(report.ridge), "edge")
-        yield f"For {count} that the rows leave open a ridge worth one row was added."
+        yield f"For {count} whose size the data do not determine a ridge worth one row was added."
     yield f"The graph has {graph}."
     if summary.n_deviations:
         yield (

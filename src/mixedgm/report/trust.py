@@ -107,7 +107,7 @@ def _choice(material: Material) -> Json:
         pairs = [f"{shown(a, 40)} – {shown(b, 40)}" for a, b in report.ridge[:5]]
         more = f" and {len(report.ridge) - 5} more" if len(report.ridge) > 5 else ""
         lines.append(
-            f"The rows alone leave open how strong these edges are: {', '.join(pairs)}{more}. They "
+            f"The data do not determine the size of these edges: {', '.join(pairs)}{more}. They "
             "have a ridge worth one row, so their parameters are not to be compared."
         )
     if summary.expected_false is not None:

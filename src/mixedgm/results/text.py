@@ -155,13 +155,13 @@ def _lam(summary: Summary) -> str:
 
 
 def _estimates(summary: Summary) -> str:
-    """Return whether they are shrunken, and which of them the rows alone do not settle."""
+    """Return whether they are shrunken, and which of them the data do not determine."""
     text = estimates_text(summary.refitted, summary.lam)
     if summary.shrunken:
         text += "; edges of several parameters shrunken, each by its own variance"
     if summary.ridge:
         pairs = few(summary.ridge, show=lambda pair: " - ".join(map(_short, pair)))
-        text += f"; a ridge worth one row on {pairs}, which the rows alone leave open"
+        text += f"; a ridge worth one row on {pairs}, whose size the data do not determine"
     if summary.noisy:
         names = few(summary.noisy, show=_short)
         text += f"; noise worth one row in {names}, which the others determine"

@@ -19,9 +19,11 @@ parameters of all pairs, and more than eight per pair, the search makes few of t
   the pair: a handful of rows is what refits are slow for.
 - The graph first grows by rough tests, whose p-values must be below the third power of the limit,
   one in four of the wanted pairs of every column at once, until these do not raise the score.
-- Up to six graphs are tested fully.  From each, as many pairs as are wanted of every column on
-  average enter at once, then edges leave, or halves of them if all together do not raise the score.
-- Edges that needed a ridge stay: they have run far out, and their tests say little.
+- Up to three graphs are tested fully.  From each, as many pairs as are wanted of every column on
+  average enter at once, then the next ones, until these do not raise the score (half of them may);
+  then edges leave in the same way.
+- Edges stay that need a ridge, or whose statistic in independent columns would be ten times W*:
+  their estimates have run far out, so that their tests say little.
 
 Pairs without a test (`pair_tests.untested`) have the price of EBIC instead: they enter and leave by
 their likelihood ratio.
@@ -69,8 +71,10 @@ _BY_FAR = 3.0
 """Power of the largest p-value with which a pair enters by a rough test then."""
 _ONE_OF = 4
 """One of so many pairs of a column that are wanted enters at once by rough tests."""
-_MOST_TESTED = 6
+_MOST_TESTED = 3
 """Graphs that are tested fully then."""
+_FAR_OUT = 10.0
+"""Edges leave then whose statistic in independent columns is at most so many times W*."""
 
 Limit = Callable[[PairTests], float]
 """Logarithm of the largest p-value that passes, given the tests of all pairs."""
@@ -95,24 +99,25 @@ def settled(
     theta: Floats | None = None,
     *,
     many_pairs: int = MANY_PAIRS,
+    many_parameters: int = MANY_PARAMETERS,
     own_limits: int = OWN_LIMITS,
 ) -> SettledGraph:
     """Move from a graph to better ones until tests and graph agree; refits begin at `theta`.
 
-    With more than `many_pairs`, or with many levels, most have rough tests only, and no edges
-    change places with rivals.
+    With more than `many_pairs`, or with many levels and more than `many_parameters`, most have
+    rough tests only, and no edges change places with rivals.
     """
     every = np.ones(task.layout.n_groups)
     graph = np.union1d(affordable(task, graph, every), task.penalty.free)
     theta = task.null.theta if theta is None else theta
-    apart, hasty = untested(task), _has_many_levels(task)
+    apart, hasty = untested(task), _has_many_levels(task, many_parameters)
     many = hasty or _has_more(task, many_pairs)
     search, loose = _Search(limit, not many, _with_rows(task) if hasty else None, own_limits), None
     if many:
         graph, theta, loose = search.grown(task, graph, theta, apart)
     most = _MOST_TESTED if hasty else MOST_GRAPHS
     for left in track(reversed(range(most)), what="graph", seconds=None):
-        place = search.place(pairs_tested(task, graph, theta, loose, many_pairs=many_pairs))
+        place = search.place(pairs_tested(task, graph, theta, loose, screened=many))
         if hasty and not left:
             break
         found = search.better(place)
@@ -129,11 +134,13 @@ def pairs_tested(
     theta: Floats,
     loose: Ints | None = None,
     *,
-    many_pairs: int = MANY_PAIRS,
+    screened: bool | None = None,
 ) -> PairTests:
     """All pairs, tested as a search tests them; the refit begins at `theta`, as in `refit`."""
-    apart, many = untested(task), _has_more(task, many_pairs) or _has_many_levels(task)
-    return pairs_given(task, graph, theta, loose, dtype=np.float32, apart=apart, screened=many)
+    if screened is None:
+        screened = _has_more(task, MANY_PAIRS) or _has_many_levels(task, MANY_PARAMETERS)
+    apart = untested(task)
+    return pairs_given(task, graph, theta, loose, dtype=np.float32, apart=apart, screened=screened)
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,6 +202,17 @@ class _Place:
         self.least[apart] = each.parameter * parameters(self.task, apart) + each.edge
         price = 0.5 * self.task.layout.conditionals[groups] * self.least[groups]
         return np.where(self.task.penalty.penalised[groups], price, 0.0)
+
+    def near(self, edges: Ints) -> Ints:
+        """Those of these edges whose estimates have not run far out, the smallest first.
+
+        They need no ridge, and in independent columns their statistic would not be far above W*.
+        """
+        task, norms = self.task, self.task.layout.group_norms(self.tests.theta)[edges]
+        alone = task.total_weight * (norms * task.yardstick[edges]) ** 2 / parameters(task, edges)
+        ratio = 0.5 * alone / self.price(edges)
+        sure = (ratio <= _FAR_OUT) & ~np.isin(edges, self.tests.ridge)
+        return np.asarray(edges[sure][np.lexsort((edges[sure], ratio[sure]))])
 
     def moved(self, graph: Ints, groups: Ints) -> Ints:
         """A graph with these edges added or taken away, as far as the rows suffice."""
@@ -295,12 +313,13 @@ class _Search:
         """`better` by few refits: first of known pairs that enter, then of edges that leave."""
         new = np.array([g for g in place.wanted.tolist() if g not in self.ratios], dtype=np.int64)
         held, found = place.held[new], None
-        for groups in (new[~held & known[new]], new[held & ~np.isin(new, place.tests.ridge)]):
-            moves, better = _batch(place.task, groups), None
-            while moves and better is None:
+        for groups in (new[~held & known[new]], place.near(new[held])):
+            while len(groups):
+                moves = _batch(place.task, groups)
                 better = self._tried(place, moves, found)
-                moves = moves[: len(moves) // 2]
-            found = better or found
+                found = better or found
+                half = np.isin(groups, moves[: len(moves) // 2])
+                groups = groups[half] if better is None else groups[~np.isin(groups, moves)]
         return found
 
     def _all_better(self, place: _Place, moves: list[list[int]]) -> tuple[Ints, Unshrunken] | None:
@@ -345,12 +364,12 @@ def _has_more(task: Task, pairs: int) -> bool:
     return plain and task.layout.n_groups > pairs
 
 
-def _has_many_levels(task: Task) -> bool:
+def _has_many_levels(task: Task, most: int) -> bool:
     """Whether pairs have so many parameters that a refit takes as long as thousands of tests."""
     plain = task.incomplete is None and task.moderators is None and not task.layout.nodewise
     pairs = task.layout.n_groups
     size = int(parameters(task, np.arange(pairs)).sum())
-    return plain and size > max(MANY_PARAMETERS, _MANY_PER_PAIR * pairs)
+    return plain and size > max(most, _MANY_PER_PAIR * pairs)
 
 
 def _with_rows(task: Task) -> Mask:

@@ -36,11 +36,12 @@ def test_an_interval_leaves_zero_where_the_test_rejects(freedom):
     limit = stats.chi2.ppf(0.95, freedom)
     for statistic, leaves in ((0.99 * limit, False), (1.01 * limit, True)):
         assert (noncentralities(statistic, freedom, 0.95)[0] > 0.0) == leaves
-        pair = PairUncertainty(statistic / 2_000.0, freedom, float(freedom), 1.0)
+        nats = statistic / 2_000.0
+        pair = PairUncertainty(nats, freedom, float(freedom), 2.0 * nats)
         low, high = interval(pair, 1_000.0, 0.95)
         assert (low > 0.0) == leaves
         assert high > 0.05
-    nothing = interval(PairUncertainty(0.0, freedom, float(freedom), 1.0), 1_000.0, 0.95)
+    nothing = interval(PairUncertainty(0.0, freedom, float(freedom), 0.0), 1_000.0, 0.95)
     assert nothing[0] == 0.0
     assert nothing[1] > 1.6 / np.sqrt(1_000.0)
 

@@ -7,7 +7,7 @@ import pytest
 from scipy import integrate
 
 from mixedgm.families import CATEGORICAL, CONTINUOUS, HurdleKind, OrdinalKind
-from mixedgm.model.density import End, information
+from mixedgm.model.density import End, information, uncertainty
 from mixedgm.model.nodes import Nodes
 from mixedgm.model.params import Params
 from tests.support.spiked_world import LOCATION, SCORES, spiked_model
@@ -54,8 +54,11 @@ def points(node: int) -> tuple[list[float], np.ndarray]:
     return [0.0, 1.0, 2.0], np.ones(3)
 
 
-def by_sums(params: Params, u: int, v: int) -> float:
-    """Information of two nodes given the others of ROW, from the density at all their values."""
+def by_sums(params: Params, u: int, v: int, power: int = 1) -> float:
+    """Mean of a power of the log density ratio of two nodes given the others of ROW.
+
+    From the density at all their values; the first power is the information.
+    """
     (of_u, measure_u), (of_v, measure_v) = points(u), points(v)
     rest = np.zeros(9)
     for node in set(range(N_NODES)) - {u, v}:
@@ -71,18 +74,23 @@ def by_sums(params: Params, u: int, v: int) -> float:
     share /= measure_u @ share @ measure_v
     ratio = share / np.outer(share @ measure_v, measure_u @ share)
     with np.errstate(divide="ignore", invalid="ignore"):
-        inside = np.where(share > 0.0, share * np.log(ratio), 0.0)
+        inside = np.where(share > 0.0, share * np.log(ratio) ** power, 0.0)
     return float(measure_u @ inside @ measure_v)
 
 
 def by_formula(params: Params, u: int, v: int) -> float:
     """The same from the package, for one row."""
+    return float(information(*one_row(params, u, v))[0])
+
+
+def one_row(params: Params, u: int, v: int) -> tuple[End, End, np.ndarray, np.ndarray, np.ndarray]:
+    """Both ends, what the others of ROW predict of each, and the parameters of the pair."""
     rest = np.zeros(9)
     for node in set(range(N_NODES)) - {u, v}:
         rest[COLUMNS[node]] = seen(node, ROW[node])
     of_u, of_v = (params.coef[COLUMNS[node]] @ rest for node in (u, v))
-    ends = End.of(params, u), End.of(params, v)
-    return float(information(*ends, of_u[None], of_v[None], params.coef[COLUMNS[u], COLUMNS[v]])[0])
+    block = params.coef[COLUMNS[u], COLUMNS[v]]
+    return End.of(params, u), End.of(params, v), of_u[None], of_v[None], block
 
 
 @pytest.mark.parametrize(("u", "v"), list(itertools.combinations(range(N_NODES), 2)))
@@ -90,6 +98,57 @@ def test_every_pair_of_kinds_agrees_with_sums_over_the_density(u, v):
     params = spiked_model()
     assert by_formula(params, u, v) == pytest.approx(by_sums(params, u, v), abs=1e-7)
     assert by_formula(params, v, u) == pytest.approx(by_formula(params, u, v), abs=1e-13)
+
+
+@pytest.mark.parametrize(("u", "v"), list(itertools.combinations(range(N_NODES), 2)))
+def test_the_variance_of_the_log_density_ratio_agrees_with_sums_over_the_density(u, v):
+    params = spiked_model()
+    found = uncertainty(*one_row(params, u, v), np.ones(1))
+    expected = by_sums(params, u, v, 2) - by_sums(params, u, v) ** 2
+    assert found.variance == pytest.approx(expected, abs=1e-7)
+    turned = uncertainty(*one_row(params, v, u), np.ones(1))
+    assert turned.variance == pytest.approx(found.variance, abs=1e-13)
+    shape = params.coef[COLUMNS[u], COLUMNS[v]].shape
+    order = np.arange(found.fisher.shape[0]).reshape(shape).T.ravel()
+    np.testing.assert_allclose(turned.fisher, found.fisher[np.ix_(order, order)], atol=1e-13)
+
+
+def test_fisher_information_of_a_table_is_that_of_log_odds_ratios():
+    rng = np.random.default_rng(5)
+    own = [np.log(rng.dirichlet(np.full(k, 5.0))) for k in (3, 4)]
+    ends = [End(CATEGORICAL.family(len(each)), each[None]) for each in own]
+    theta = rng.normal(size=(3, 4))
+    share = np.exp(own[0][:, None] + own[1] + theta)
+    share /= share.sum()
+    ratios = np.kron(np.eye(3)[1:] - np.eye(3)[0], np.eye(4)[1:] - np.eye(4)[0])
+    variance = ratios / share.ravel() @ ratios.T  # of log odds ratios (Agresti 2013), times n
+    nothing = np.zeros((2, 3)), np.zeros((2, 4))
+    found = uncertainty(*ends, *nothing, theta, np.array([0.3, 0.7])).fisher
+    reference = np.kron(np.eye(3)[1:], np.eye(4)[1:])  # theta of the other levels, first ones zero
+    np.testing.assert_allclose(
+        reference @ found @ reference.T, np.linalg.inv(variance), rtol=1e-6, atol=1e-9
+    )
+
+
+def test_fisher_information_of_two_numbers_is_that_of_fishers_z():
+    number, nothing = End(CONTINUOUS.family(0), np.array([[0.0, 1.0]])), np.zeros((1, 1))
+    for r in (0.0, 0.5, 0.9):
+        found = uncertainty(number, number, nothing, nothing, np.array([[r]]), np.ones(1))
+        assert found.variance == pytest.approx(r**2, abs=1e-7)
+        assert found.fisher[0, 0] == pytest.approx(1.0 / (1.0 + r**2), rel=1e-6)
+
+
+def test_without_an_edge_fisher_information_is_the_product_of_covariances():
+    params = spiked_model()
+    for u, v in itertools.combinations(range(N_NODES), 2):
+        first, second, of_u, of_v, block = one_row(params, u, v)
+        found = uncertainty(first, second, of_u, of_v, np.zeros_like(block), np.ones(1))
+        spreads = [
+            each.given(of).covariances()[0][0, :, :, 0]
+            for each, of in ((first, of_u), (second, of_v))
+        ]
+        np.testing.assert_allclose(found.fisher, np.kron(*spreads), atol=1e-7)
+        assert found.variance == pytest.approx(0.0, abs=1e-12)
 
 
 def test_two_categories_and_two_scored_columns_agree_with_sums_over_cells():

@@ -190,7 +190,7 @@ def test_the_likelihood_has_one_term_and_so_half_the_ridge(how):
     np.testing.assert_allclose(moments.dd[:2, 2:] - dd[:2, 2:] + ridge, 0.0, atol=1e-7)
 
 
-# -- what rows leave open --------------------------------------------------------------------------
+# -- edges that the data do not determine ----------------------------------------------------------
 
 
 def nested(rng, n):

@@ -79,17 +79,17 @@ def estimates_line(model, **report) -> str:
     return dict(facts(summary))["estimates"]
 
 
-def test_the_estimates_are_shrunken_or_not_and_it_says_where_the_rows_leave_them_open(hand):
+def test_the_estimates_are_shrunken_or_not_and_it_says_where_the_data_do_not_determine_them(hand):
     model, plain = hand(), "without penalty, given these edges"
     assert estimates_line(model, lam=0.0) == "without penalty"
     assert estimates_line(model, refitted=True) == plain
     found = estimates_line(model, refitted=True, ridge=(("sex", "edu"),), noisy=("age", "wage"))
     assert found == (
-        f"{plain}; a ridge worth one row on sex - edu, which the rows alone leave open; noise "
-        "worth one row in age, wage, which the others determine"
+        f"{plain}; a ridge worth one row on sex - edu, whose size the data do not determine; "
+        "noise worth one row in age, wage, which the others determine"
     )
     many = tuple((f"a{k}", "b") for k in range(7))
-    assert "on a0 - b, a1 - b, a2 - b, a3 - b, a4 - b and 2 more, which" in estimates_line(
+    assert "on a0 - b, a1 - b, a2 - b, a3 - b, a4 - b and 2 more, whose" in estimates_line(
         model, refitted=True, ridge=many
     )
 

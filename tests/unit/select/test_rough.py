@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from mixedgm.inference.pairs import _inverse, hessian_of, inverse_of
-from mixedgm.select import graph_search
 from mixedgm.select.error_rates import LocalFDR
 from mixedgm.select.graph_search import settled
 from mixedgm.select.pair_tests import pairs_given, pairs_roughly, refit, rows_per_parameter
@@ -118,30 +117,23 @@ def edges_of(task, graph, order):
     return {frozenset(names[pair].tolist()) for pair in task.layout.pairs[graph]}
 
 
-def test_a_search_of_many_levels_makes_few_refits(monkeypatch):
-    """It ends where the tests and the graph agree, as the search by all tests does."""
-    task, limit, refits = of_many_levels(), LocalFDR().log_limit, []
-    tried = graph_search.rough_refit
-    monkeypatch.setattr(
-        graph_search, "rough_refit", lambda *args: refits.append(args) or tried(*args)
-    )
-    whole, by_all = settled(task, NOTHING, limit), len(refits)
-    monkeypatch.setattr(graph_search, "MANY_PARAMETERS", 50)
-    refits.clear()
-    found = settled(task, NOTHING, limit)
+def test_a_search_of_many_levels_ends_where_tests_and_graph_agree():
+    """But for pairs that have too few rows to enter, and as the search by all tests does."""
+    task, limit = of_many_levels(), LocalFDR().log_limit
+    whole = settled(task, NOTHING, limit)
+    found = settled(task, NOTHING, limit, many_parameters=50)
     assert found.ended
-    assert len(refits) < by_all
+    assert len(found.tests.estimated) < task.layout.n_groups
     enough = rows_per_parameter(task) >= 4.0
-    assert 0 < np.count_nonzero(~enough) < task.layout.n_groups
+    assert 0 < np.count_nonzero(~enough[whole.graph]) < len(whole.graph)
     assert found.graph.tolist() == whole.graph[enough[whole.graph]].tolist()
     passes = found.tests.statistics.log_p <= limit(found.tests)
     assert np.flatnonzero(passes & enough).tolist() == found.graph.tolist()
 
 
-def test_neither_threads_nor_orders_change_a_search_of_many_levels(monkeypatch):
-    monkeypatch.setattr(graph_search, "MANY_PARAMETERS", 50)
+def test_neither_threads_nor_orders_change_a_search_of_many_levels():
     limit, order = LocalFDR().log_limit, [5, 0, 7, 2, 4, 1, 6, 3]
     tasks = of_many_levels(), of_many_levels(2), of_many_levels(order=order)
-    one, two, moved = (settled(task, NOTHING, limit) for task in tasks)
+    one, two, moved = (settled(task, NOTHING, limit, many_parameters=50) for task in tasks)
     np.testing.assert_array_equal(one.tests.statistics.log_p, two.tests.statistics.log_p)
     assert edges_of(tasks[2], moved.graph, order) == edges_of(tasks[0], one.graph, range(8))

@@ -26,9 +26,6 @@ from mixedgm.path.task import Task
 from mixedgm.penalty.weights import edge_kind
 from mixedgm.table.schema import Schema
 
-_STEP = 0.01
-"""Relative step along an estimate by which the slope of its information is measured."""
-
 
 @dataclass(frozen=True, eq=False)
 class EstimatedPair:
@@ -65,27 +62,27 @@ class EstimatedPair:
             scale = float(self.spread[0, 0] / (unit + self.block[0, 0] ** 2))
             low, high = interval_of_numbers(np.sqrt(-np.expm1(-2.0 * nats)), scale, n, level)
             return float(strength(np.array(nats), excess(scale, n))), low, high
-        trace, stretch = float(self.freedom), 1.0
+        trace, variance = float(self.freedom), 2.0 * nats
         if not is_fixed:
-            information = inside.curvature(u, v)
-            trace = determined_trace(information, self.spread, self.freedom)
-            stretch = self._stretch(inside, nats, information)
-        pair = PairUncertainty(nats, self.freedom, trace, stretch)
-        low, high = interval(pair, n, level)
+            found, own = inside.uncertainty(u, v, self.block), self.block.ravel()
+            trace = determined_trace(found.fisher, self.spread, self.freedom)
+            pull = found.fisher @ own
+            excess_spread = float(pull @ self.spread @ pull) / max(float(own @ pull), 1e-300)
+            variance = max(excess_spread, 1.0) * found.variance
+        low, high = interval(PairUncertainty(nats, self.freedom, trace, variance), n, level)
         return float(strength(np.array(nats), excess(trace, n))), low, high
 
-    def _stretch(self, inside: ConditionalInformation, nats: float, information: Floats) -> float:
-        """How much wider the root of the information is spread than if it were quadratic."""
-        own = self.block.ravel()
-        pull = information @ own
-        square = float(own @ pull)
-        if not (square > 0.0 and nats > 0.0):
-            return 1.0
-        more = inside.of_block(self.u, self.v, (1.0 + _STEP) * self.block)
-        slope = (more - nats) / _STEP  # twice the information, if it is quadratic
-        variance = (slope / square) ** 2 * float(pull @ self.spread @ pull)
-        plain = float(pull @ self.spread @ pull) / square * 2.0 * nats
-        return float(np.sqrt(variance / plain)) if plain > 0.0 else 1.0
+
+def shares_of(task: Task) -> dict[int, Floats]:
+    """Shares of the levels of every node that has an own term for each of them."""
+    nodes, moments, out = task.layout.nodes, task.moments, dict[int, Floats]()
+    if moments is None:
+        return out
+    for j, node in enumerate(nodes.discrete_nodes.tolist()):
+        shares = moments.shares[nodes.slots_of(j)]
+        if nodes.n_biases[node] == nodes.n_values[node] and shares.all():
+            out[node] = shares
+    return out
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,13 +139,15 @@ class PairStrengths:
 
     @cached_property
     def _inside(self) -> ConditionalInformation:
-        return ConditionalInformation(self._params, self.rows, self.task.schema.covariates)
+        covariates, shares = self.task.schema.covariates, shares_of(self.task)
+        return ConditionalInformation(self._params, self.rows, covariates, shares)
 
     def _turn(self, u: int, v: int) -> Floats:
         """What takes contrasts of a pair to its parameters in the data's own units.
 
-        Estimates are less by the share of the rows that predictors take, because precisions are too
-        large by it.  The precisions here are, so that of numbers the root of it is given back.
+        Estimates are less by the share of the rows that predictors take, because unshrunken ones
+        are too large by it.  The precisions here are, and the information is corrected otherwise:
+        so it is given back, a root at either end.
         """
         nodes, left = self.task.layout.nodes, self.estimates.left
         units, bases = self.task.units.of_columns(nodes), []
@@ -156,8 +155,8 @@ class PairStrengths:
             width = int(nodes.width[node])
             basis = np.eye(width) if nodes.numeric_nodes[node] else level_basis(width)
             unit = units[nodes.columns_of(node)]
-            if left is not None and nodes.is_real(node) and self.task.layout.is_target[node]:
-                unit[-1] *= np.sqrt(left[node])
+            if left is not None and self.task.layout.is_target[node]:
+                unit[-1 if nodes.is_real(node) else slice(None)] *= np.sqrt(left[node])
             bases.append(basis / unit[:, None])
         return np.asarray(np.kron(*bases))
 

@@ -35,6 +35,7 @@ from mixedgm.path.rounds import ROUGH, Incomplete, Unpenalised
 from mixedgm.results.text import lam_text
 from mixedgm.select.evidence import Traits
 from mixedgm.solve.contrasts import Contrasts
+from mixedgm.studies.edges.estimates import shares_of
 from mixedgm.studies.edges.tests import FEWEST_ROWS, held_graph
 from mixedgm.studies.resampling.replicates import Failure, PairReplicates, Replicates, all_pairs
 from mixedgm.studies.resampling.resamples import (
@@ -431,4 +432,5 @@ def _pair_replicates(
         is_open=has_empty_cells(task, plan.design),
         params=plan.held.params,
         left=left,
+        shares=shares_of(task),
     )

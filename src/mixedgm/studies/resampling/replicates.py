@@ -414,6 +414,8 @@ class PairReplicates:
     """Of the graph that stands beside every pair, without shrinkage."""
     left: Floats
     """(nodes,) the share of the rows that a column's predictors leave; estimates are less by it."""
+    shares: dict[int, Floats]
+    """Shares of the levels of every node that has some, in the table."""
 
     @property
     def nbytes(self) -> int:
@@ -429,7 +431,8 @@ class PairReplicates:
     def strengths(self, level: float) -> Columns:
         """One entry per pair, the strongest first."""
         fitted, layout = self.fitted, self.layout
-        inside = ConditionalInformation(self.params, self.rows, fitted.schema.covariates)
+        covariates = fitted.schema.covariates
+        inside = ConditionalInformation(self.params, self.rows, covariates, self.shares)
         out = np.full((3, layout.n_groups), np.nan)
         for group in range(layout.n_groups):
             out[:, group] = self._pair_of(group).strength(inside, level)
@@ -446,7 +449,7 @@ class PairReplicates:
         at = np.flatnonzero(self._pair == group)
         unit = np.ones(len(at))
         for node in {u, v} - set(self.fitted.schema.covariates):
-            if nodes.is_gaussian(node):
+            if not nodes.spiked_nodes[node]:
                 unit /= np.sqrt(self.left[node])  # as of tests
         se, values = self._se[at] * unit, self.values[:, at]
         values = values[~np.isnan(values).any(axis=1)]
