@@ -437,6 +437,9 @@ _HALVINGS = 45
 _LARGEST = 0.999999
 _MOST_SPREAD = 2.0
 """An eigenvalue of F V above so many middle ones is of parameters without rows."""
+_LEAST_SPREAD, _MOST_STRETCH = 0.01, 1e6
+"""Eigenvalues far from 1, and variances far from their size in a right model, are of columns that
+are nearly determined: the first have at least so much, the interval is at most so much longer."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -467,7 +470,7 @@ def determined_trace(information: Floats, spread: Floats, freedom: int) -> float
     root = (np.sqrt(np.maximum(size, 0.0)) * axes)[:, -freedom:]
     found = np.linalg.eigvalsh(root.T @ information @ root)
     limit = _MOST_SPREAD * max(float(found[(freedom - 1) // 2]), 1.0)
-    return float(np.minimum(found, limit).sum())
+    return float(np.clip(found, 0.0, limit).sum())
 
 
 def excess(trace: Floats | float, n: float) -> Floats:
@@ -484,14 +487,16 @@ def interval(pair: PairUncertainty, n: float, level: float) -> tuple[float, floa
     >>> [round(end, 2) for end in interval(pair, 1000.0, 0.95)]
     [0.13, 0.25]
     """
-    scale = pair.trace / pair.freedom
+    scale = max(pair.trace / pair.freedom, _LEAST_SPREAD)
     statistic = 2.0 * n * pair.nats / scale
     noncentrality = max(statistic - pair.freedom, 0.0)
     middle = np.sqrt(noncentrality)
     ends = np.sqrt(noncentralities(statistic, pair.freedom, level))
     # A noncentral chi-square has the variance 4 times noncentrality + 2 times degrees of freedom.
     # The first part is that of an information whose variance is twice the scale times itself / n.
-    found = pair.variance / (2.0 * scale * pair.nats) if pair.nats > 0.0 else 1.0
+    usual = 2.0 * scale * pair.nats
+    most = _MOST_STRETCH * usual
+    found = min(pair.variance, most) / usual if most > 0.0 else 1.0
     both = 2.0 * noncentrality + pair.freedom
     stretch = np.sqrt((2.0 * noncentrality * found + pair.freedom) / both)
     moved = np.maximum(middle + stretch * (ends - middle), 0.0)

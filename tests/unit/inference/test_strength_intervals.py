@@ -57,6 +57,17 @@ def test_the_interval_of_two_numbers_is_fishers_far_from_zero_and_one_sided_at_z
     assert 0.29 < low < 0.3 < high < 0.31
 
 
+@pytest.mark.parametrize(
+    ("nats", "trace", "variance"),
+    [(1e-16, 4e-154, 1e-41), (0.12, 0.0, 1e282), (0.2, 5e-11, 0.4), (1e-248, 1e-7, 3e-18)],
+)
+def test_nearly_determined_columns_have_an_interval_that_holds_the_strength(nats, trace, variance):
+    low, high = interval(PairUncertainty(nats, 1, trace, variance), 40.0, 0.95)
+    strength = np.sqrt(-np.expm1(-2.0 * max(nats - 0.5 * trace / 40.0, 0.0)))
+    assert 0.0 <= low <= strength <= high <= 1.0
+    assert high > 0.02
+
+
 def test_a_cell_without_rows_does_not_take_the_strength_away():
     counts = np.array([[700, 100, 40, 35], [80, 35, 10, 0]])
     u, v = np.divmod(np.repeat(np.arange(8), counts.ravel()), 4)
