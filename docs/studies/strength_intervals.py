@@ -1,6 +1,7 @@
 """How often intervals of strengths hold the truth: pairs of 1, 4 and 12 parameters.
 
-    python docs/studies/strength_intervals.py 200     -> strength_intervals.csv beside this file
+    python docs/studies/strength_intervals.py 200        -> strength_intervals.csv beside this file
+    python docs/studies/strength_intervals.py --report   -> coverage by number of parameters
 
 Two columns and a third that is related to one of them; the pair is fixed in advance.  The true
 strength is that of the distribution itself, by quadrature over the third column.  Counts are
@@ -202,5 +203,20 @@ def main(n_tables: int) -> None:
         write({key: known[key] for key in settings if key in known})
 
 
+def report() -> None:
+    """Print coverage by number of parameters and strength, and how often tests disagree."""
+    counts = pd.read_csv(FILE)
+    sums = counts.groupby(["parameters", "truth"])[["tables", "held"]].sum().unstack()
+    lines = [
+        (100.0 * sums["held"] / sums["tables"]).round(1).to_string(),
+        f"tables: {sums['tables'].min(axis=1).to_dict()}",
+        f"contradictions: {counts['contradictions'].sum()} of {counts['tables'].sum():,} tables",
+    ]
+    sys.stdout.write("\n".join(lines) + "\n")
+
+
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 200)
+    if sys.argv[1:] == ["--report"]:
+        report()
+    else:
+        main(int(sys.argv[1]) if len(sys.argv) > 1 else 200)

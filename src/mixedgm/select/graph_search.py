@@ -8,9 +8,10 @@ move is made only if it raises the score
     log pseudolikelihood of the rows at the refit - sum over edges of m W* / 2,
 
 where m counts the conditionals that an edge is in, and W* is the statistic with which it just
-passes.  So the search ends: no graph is visited twice.  A single move that lowers the score is not
-made, though the test of that pair asks for it: tests by estimates and by likelihood ratios disagree
-where an estimate has run far out (Hauck and Donner 1977), and the likelihood ratio decides.
+passes.  With one limit no graph is visited twice, so the search ends.  A single move that lowers
+the score is not made, though the test of that pair asks for it: tests by estimates and by
+likelihood ratios disagree where an estimate has run far out (Hauck and Donner 1977), and the
+likelihood ratio decides.
 
 Where columns have many levels, a refit takes as long as thousands of tests.  With more than 30,000
 parameters of all pairs, and more than eight per pair, the search makes few of them:
